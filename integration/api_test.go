@@ -205,6 +205,16 @@ func usageOverHTTP(t *testing.T, e *env, c *caller) {
 	}
 	holds(t, c.get("/v1/topics/usage/usage/diffs"+february+"&cursor="+first.Cursor), `"delta":"-30"`)
 	holds(t, c.get("/v1/topics/usage/usage/diffs?from=2026-02-01&to=2026-03-01&customer=u"), `"cause":"c-2"`)
+	holds(t, c.get("/v1/topics/usage/usage?space=s1&at=2026-02-10T11:59:59.999Z&wait=0"), `"size":"100"`, `"causes":1`)
+	holds(t, c.get("/v1/topics/usage/usage?space=s1&at=2026-02-10T12:00:00Z&group_by=space"), `"space":"s1"`, `"size":"150"`)
+	c.send(400, "GET", "/v1/topics/usage/usage?at=2026-02-10&measure=sum", "", "Wrong", "yes")
+	kept := meterTopic(t, "kept")
+	kept.KeepDays = 30
+	if _, _, err := e.reg.Apply(t.Context(), kept, false); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, c.send(200, "POST", "/v1/topics/kept/events", `{"ts":"2026-02-01T00:00:00Z","type":"bytes","provider":"p","space":"s1","cause":"c-1","delta":1,"user_id":"u"}`, "Content-Type", "application/x-ndjson"), `"accepted":1`)
+	holds(t, c.get("/v1/topics/kept/usage?from=2026-01-01&to=now"), `"too_late":{"diffs":1,"months":["2026-02"]}`)
 	for path, status := range map[string]int{"usage?from=2026-02-01": 400, "usage?from=2026-02-01&to=2026-03-01&group_by=spice": 400, "usage?from=2026-02-01&to=2026-03-01&wait=2h": 400} {
 		c.send(status, "GET", "/v1/topics/usage/"+path, "", "Wrong", "yes")
 	}

@@ -8,11 +8,13 @@ import (
 
 	"github.com/almanac-events/almanac/internal/maintenance/billing"
 	"github.com/almanac-events/almanac/meter"
+	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // The SQL that the page of meters gives for the bills of a month has each of them once, where there are two
-// of everything, and as it was corrected last. Customers who share a space share its bill.
+// of everything, and as it was corrected last. Customers who share a space share its bill, unless the month was closed
+// for each of them.
 func TestBillsInSQL(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/meters.md")
@@ -24,53 +26,65 @@ func TestBillsInSQL(t *testing.T) {
 	if !ok || !strings.Contains(sql, "FROM bills\n") {
 		t.Fatalf("the page has %q", sql)
 	}
-	e := running(t, meterTopic(t, "usage"), schemas.NewTopic("bills"))
+	e := running(t, meterTopic(t, "usage"), meterTopic(t, "seats"), schemas.NewTopic("bills"))
 	e.rollups()
-	want := map[string]string{}
+	e.billsInSQL(sql, "usage", "")
+	e.billsInSQL(strings.Replace(sql, "'usage' AND", "'seats' AND", 1), "seats", "customer,space")
+}
+
+// billsInSQL closes a month of a topic, corrects it, and compares its bills with a statement's.
+func (e *env) billsInSQL(sql, topic string, by usage.GroupBy) {
+	e.t.Helper()
+	key := func(d meter.Diff) string {
+		customer := ""
+		if by != "" {
+			customer = d.Customer
+		}
+		return strings.Join([]string{d.Meter, d.Provider, d.Space, customer}, " ")
+	}
 	var all []meter.Diff
 	for i := range 16 {
 		d := february(3, i%2, fmt.Sprint("c-", i), int64(1+i))
 		d.Meter, d.Provider, d.Customer = fmt.Sprint("m-", i/2%2), fmt.Sprint("p-", i/4%2), fmt.Sprint("u-", i/8%2)
 		all = append(all, d)
-		want[strings.Join([]string{d.Meter, d.Provider, d.Space, ""}, " ")] = ""
 	}
-	e.diffs("usage", all...)
-	e.settledUsage("usage")
-	req := billing.Request{Topic: "usage", Month: 202602, Into: "bills"}
-	if _, err := e.closer("").Close(t.Context(), req); err != nil {
-		t.Fatal(err)
+	e.diffs(topic, all...)
+	e.settledUsage(topic)
+	req := billing.Request{Topic: topic, Month: 202602, Into: "bills", GroupBy: by}
+	if _, err := e.closer("").Close(e.t.Context(), req); err != nil {
+		e.t.Fatal(err)
 	}
 	late := all[5]
 	late.Cause, late.Delta = "late", 1000
-	e.diffs("usage", late)
-	e.settledUsage("usage")
-	if _, err := e.closer("").Corrections(t.Context(), req); err != nil {
-		t.Fatal(err)
+	e.diffs(topic, late)
+	e.settledUsage(topic)
+	if res, err := e.closer("").Corrections(e.t.Context(), req); err != nil || len(res.Corrections) != 1 || len(res.Corrections[0].Since) != 1 {
+		e.t.Fatalf("%s: %+v, %v: want one correction", topic, res, err)
 	}
 	e.settledUsage("bills")
+	want := map[string]string{}
 	for _, d := range append(all, late) {
-		key, ms := strings.Join([]string{d.Meter, d.Provider, d.Space, ""}, " "), (schemas.Month(202602).End()-d.Time.UnixNano())/1e6
 		var sum int64
-		_, _ = fmt.Sscan(want[key], &sum)
-		want[key] = fmt.Sprint(sum + d.Delta*ms)
+		_, _ = fmt.Sscan(want[key(d)], &sum)
+		want[key(d)] = fmt.Sprint(sum + d.Delta*((schemas.Month(202602).End()-d.Time.UnixNano())/1e6))
 	}
-	rows, err := e.db.Conn().Query(t.Context(), strings.Replace(sql, "FROM bills\n", "FROM "+e.table("bills")+"\n", 1))
+	rows, err := e.db.Conn().Query(e.t.Context(), strings.Replace(sql, "FROM bills\n", "FROM "+e.table("bills")+"\n", 1))
 	if err != nil {
-		t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	defer func() { _ = rows.Close() }()
 	n := 0
 	for rows.Next() {
 		var m, p, s, c, usage string
 		if err := rows.Scan(&m, &p, &s, &c, &usage); err != nil {
-			t.Fatal(err)
+			e.t.Fatal(err)
 		}
 		n++
 		if key := strings.Join([]string{m, p, s, c}, " "); want[key] != usage {
-			t.Errorf("%s has %s, want %q", key, usage, want[key])
+			e.t.Errorf("%s: %s has %s, want %q", topic, key, usage, want[key])
 		}
 	}
 	if err := rows.Err(); err != nil || n != len(want) {
-		t.Errorf("%d bills, %v, want %d", n, err, len(want))
+		e.t.Errorf("%s: %d bills, %v, want %d", topic, n, err, len(want))
 	}
 }

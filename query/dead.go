@@ -60,6 +60,29 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 	return out, err
 }
 
+// EachDead calls f with the dead letters of a topic, without their payloads, oldest first, until f has enough.
+func (r *Reader) EachDead(ctx context.Context, topic string, f func(*DeadLetter) (more bool)) error {
+	subject := schemas.DeadSubject(topic)
+	some, err := streams.Subjects(ctx, r.js, schemas.StreamShards, subject)
+	if err != nil || some[subject] == 0 { // one question, where there are none
+		return err
+	}
+	_, err = streams.Headers(ctx, r.js, schemas.StreamShards, subject, 1, func(msg *streams.Message) error {
+		d := deadLetter(msg)
+		if !f(&d) {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// errEnough ends a read of dead letters.
+var errEnough = errors.New("enough")
+
 // DeadLetter reads one. Without a time its number decides. ErrNoDeadLetter where another
 // message has the number since.
 func (r *Reader) DeadLetter(ctx context.Context, name schemas.Source) (*DeadLetter, error) {

@@ -85,7 +85,21 @@ func TestMeter(t *testing.T) {
 		t.Errorf("check: %d %s", r.code, r.err)
 	}
 	contains(t, r.err, "3 bills")
+	contains(t, b.ok("", "usage", "usage", "--at", "2026-02-10T12:00:00Z", "--group-by", "space", "-o", "csv"), "bytes,p,s1,,2026-02-10T12:00:00Z,150,2,4,\n")
+	if got := decoded[usage.Size](b, "usage", "usage", "--space", "s1", "--at", "2026-02-10T11:59:59.999Z", "-o", "json"); got.Size != "100" || got.Causes != 1 {
+		t.Errorf("the size before a diff: %+v", got)
+	}
+	b.ok("", "topics", "apply", "kept", "--kind", "meter", "--keep-days", "30")
+	b.ok(diffLine("s1", "late", 7, "2026-02-10T12:00:00Z")+"\n"+diffLine("s1", "later", 7, "2026-03-10T12:00:00Z")+"\n", "send", "kept", "--format", "ndjson")
+	for args, says := range map[string]string{"--from 2026-01-01 --to now": "(2026-02, 2026-03), and are in no bill: 2;", "--at 2026-02-20": "(2026-02), and are in no bill: 1;", "--at 2026-02-01": ""} {
+		r := b.run("", append([]string{"usage", "kept"}, strings.Fields(args)...)...)
+		if r.code != exitOK || !strings.Contains(r.err, says) || says == "" && r.err != "" {
+			t.Errorf("diffs of months that retention took, %s: exit %d, %s", args, r.code, r.err)
+		}
+	}
 	for call, says := range map[string]string{
+		"usage usage --at 2026-02-01 --group-by day":                     "is for a range of time",
+		"usage usage --at 2026-02-01 --to 2026-03-01":                    "[at to]",
 		"usage usage --from 2026-03-01 --to 2026-02-01":                  "must lie before",
 		"usage usage --from 2026-03-01":                                  "--to",
 		"usage app --from 2026-02-01 --to 2026-03-01":                    "of kind log",

@@ -26,7 +26,7 @@ with the same meter, provider, space and cause count once, the earliest of them.
 
 --measure sum adds the deltas between the two instead, for meters without a size, and count
 counts them. --group-by gives a bill for each space, provider, customer, meter, day or
-month. --diffs lists what a bill stands on.
+month, or for each customer of a space (space,customer) or of a provider. --diffs lists what a bill stands on. --at TIME says what is held at an instant.
 
 As "almanac sql" does, it first waits until what the topic accepted is stored. When nothing
 is stored for --wait it answers without the rest, says so, and exits 3.`,
@@ -34,6 +34,7 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
   almanac usage bytes --from 2026-02-01 --to now --group-by customer -o csv
   almanac usage bytes --space s1 --from 2026-02-01 --to 2026-03-01 --group-by day
   almanac usage bytes --space s1 --from 2026-02-10 --to 2026-02-20 --diffs
+  almanac usage bytes --at 2026-02-10T12:00:00Z --group-by space
   almanac usage bytes --from 2026-02-01 --to 2026-03-01 --group-by space --check`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.usage),
@@ -43,9 +44,10 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 	f.String("provider", "", "bill only this `PROVIDER`")
 	f.String("space", "", "bill only this `SPACE`")
 	f.String("customer", "", "bill only this `CUSTOMER`")
-	f.String("from", "", "`TIME` at which the range begins (required)")
-	f.String("to", "", "`TIME` at which it ends, such as now (required)")
-	f.String("group-by", "", "a bill for each: space, provider, customer, meter, day or month")
+	f.String("from", "", "`TIME` at which the range begins (required without --at)")
+	f.String("to", "", "`TIME` at which it ends, such as now (required without --at)")
+	f.String("at", "", "`TIME` at which to say what is held, in place of a range; diffs of its millisecond count")
+	f.String("group-by", "", "a bill for each: space, provider, customer, meter, day or month; or space,customer or provider,customer")
 	f.String("measure", string(usage.Integral), "integral, sum or count")
 	f.Bool("diffs", false, "list the diffs between the two times that count, the oldest first")
 	f.Int("limit", usage.DefaultDiffs, fmt.Sprintf("with --diffs: how many at most, 1 to %d", usage.MaxDiffs))
@@ -53,12 +55,28 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 	f.Bool("check", false, "compare marks and sums with the rows grouped by cause; exit 1 when they differ")
 	waitingFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
+	for _, other := range []string{"from", "to", "measure", "diffs", "check"} {
+		cmd.MarkFlagsMutuallyExclusive("at", other)
+	}
 	cmd.AddCommand(a.usageCloseCommand(), a.usageCorrectionsCommand())
 	return cmd
 }
 
 func (a *app) usage(ctx context.Context, cmd *cobra.Command, args []string) error {
 	o := format(cmd, asTable)
+	if cmd.Flags().Changed("at") {
+		q, err := sizeRequest(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		return a.answerOf(ctx, cmd, q.Topic, func(r *query.Reader) error {
+			u := usage.New(r)
+			if err := a.usageSizes(ctx, u, q, o); err != nil {
+				return err
+			}
+			return a.tellTooLate(ctx, u, q.Topic, q.At)
+		})
+	}
 	req, err := usageRequest(cmd, args[0])
 	if err != nil {
 		return err
@@ -80,7 +98,10 @@ func (a *app) usage(ctx context.Context, cmd *cobra.Command, args []string) erro
 		if err == nil && found != nil {
 			a.note("%s; --check and --diffs name them", found)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return a.tellTooLate(ctx, u, req.Topic, req.To)
 	})
 }
 
@@ -92,7 +113,7 @@ func usageRequest(cmd *cobra.Command, topic string) (usage.Request, error) {
 	}
 	for _, flag := range []string{"from", "to"} {
 		if f.flag(flag) == "" {
-			f.fail(flag, errors.New("it is required"))
+			f.fail(flag, errors.New("it is required, or --at"))
 		}
 	}
 	if diffs, _ := cmd.Flags().GetBool("diffs"); diffs && req.GroupBy != usage.Total {

@@ -33,7 +33,7 @@ afterwards, by late diffs or an erasure, are published by "almanac usage correct
 	}
 	closeFlags(cmd)
 	f := cmd.Flags()
-	f.String("group-by", string(usage.BySpace), "a bill for each: space, customer, provider or meter")
+	f.String("group-by", string(usage.BySpace), "a bill for each: space, customer, provider or meter; or space,customer or provider,customer")
 	f.String("measure", string(usage.Integral), "integral, sum or count")
 	outputFlag(cmd, asTable, asJSON)
 	return cmd

@@ -43,6 +43,8 @@ type Report struct {
 	Bills   []Bill    `json:"bills"`
 	// Contradictions counts copies that say something else than the diff that counts.
 	Contradictions uint64 `json:"contradictions,omitempty"`
+	// TooLate are diffs that came when retention had taken their months.
+	TooLate *TooLate `json:"too_late,omitempty"`
 }
 
 // Contradict looks for the contradictions among what the bills of a request count, where one

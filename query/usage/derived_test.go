@@ -36,6 +36,28 @@ func (r *rig) expect(what string, req Request, want string) {
 	}
 }
 
+// A topic that nothing came to has no table for some seconds; usage is zero then, and not an error.
+func TestNoTableYet(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Exec("DROP TABLE " + sql.QuotedTable(r.DB.Database, "usage") + " SYNC")
+	req := Request{From: at(t, "2026-02-01T00:00:00Z"), To: at(t, "2026-03-01T00:00:00Z")}
+	r.expect("nothing came", req, "0 0 0 0 0")
+	req.Space = "s1"
+	r.expect("nothing came to a space", req, "0 0 0 0 0")
+	req.GroupBy = BySpace
+	if rep := r.report(req); len(rep.Bills) > 0 {
+		t.Errorf("bills of nothing: %+v", rep.Bills)
+	}
+	if got := r.sizes(SizeRequest{At: req.From}); got != "0 0 0; " {
+		t.Errorf("the size of nothing: %s", got)
+	}
+	req.Topic = "usage"
+	if page, err := r.read.Diffs(t.Context(), req, 0, ""); err != nil || len(page.Diffs) > 0 {
+		t.Errorf("diffs of nothing: %+v, %v", page, err)
+	}
+}
+
 // Sums that lost rows are not believed, and filled again.
 func TestSpoiledSums(t *testing.T) {
 	t.Parallel()
@@ -174,6 +196,16 @@ func TestDroppedMonth(t *testing.T) {
 	}
 	if _, err := r.read.Diffs(t.Context(), req, 0, ""); !errors.Is(err, ErrCut) {
 		t.Errorf("diffs: %v", err)
+	}
+	err = r.read.Sizes(t.Context(), SizeRequest{Topic: "usage", At: at(t, "2026-02-10T18:00:00Z")}, func(Size) error { return nil })
+	const before, after = "2026-02-09T23:59:59.999Z", "2026-02-10T23:59:59.999Z"
+	if !errors.Is(err, ErrCut) || !strings.Contains(err.Error(), "take "+before+" or "+after) {
+		t.Errorf("a size within a day: %v", err)
+	}
+	for instant, want := range map[string]string{before: "100 1 2; ", after: "150 2 4; ", "2026-03-01T00:00:00Z": "120 3 6; "} {
+		if got := r.sizes(SizeRequest{At: at(t, instant)}); got != want {
+			t.Errorf("the size at %s: %s, want %s", instant, got, want)
+		}
 	}
 }
 

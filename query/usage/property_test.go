@@ -180,6 +180,7 @@ func (r *rig) compare(from, to time.Time) {
 	for _, w := range r.counting() {
 		want[w.space] = append(want[w.space], diff{w.ms, w.delta})
 		want["all"] = append(want["all"], diff{w.ms, w.delta})
+		want[w.space+" of "+w.customer] = append(want[w.space+" of "+w.customer], diff{w.ms, w.delta})
 	}
 	same := func(name string, b *Bill) {
 		r.T.Helper()
@@ -188,11 +189,16 @@ func (r *rig) compare(from, to time.Time) {
 			r.T.Errorf("%s from %s to %s: %+v, want %s to %s, usage %s, %d causes", name, from, to, b, &n.before, &n.end, &n.usage, n.causes)
 		}
 	}
-	rep := r.report(Request{From: from, To: to, GroupBy: BySpace})
 	found := map[string]bool{}
-	for i := range rep.Bills {
-		found[rep.Bills[i].Space] = true
-		same(rep.Bills[i].Space, &rep.Bills[i])
+	for _, by := range []GroupBy{BySpace, "customer,space"} {
+		for _, b := range r.report(Request{From: from, To: to, GroupBy: by}).Bills {
+			name := b.Space
+			if by != BySpace {
+				name += " of " + b.Customer
+			}
+			found[name] = true
+			same(name, &b)
+		}
 	}
 	for _, space := range slices.Sorted(maps.Keys(want)) {
 		if n := integral(want[space], from.UnixMilli(), to.UnixMilli()); space != "all" && n.causes > 0 && !found[space] {

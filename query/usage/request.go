@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,10 +22,30 @@ const (
 	ByMeter    GroupBy = "meter"
 	ByDay      GroupBy = "day"   // in UTC; the first and the last may be cut
 	ByMonth    GroupBy = "month" // likewise
+	// One for each customer of a space, or of a provider: what its own diffs add up to.
+	BySpaceAndCustomer    GroupBy = "space,customer"
+	ByProviderAndCustomer GroupBy = "provider,customer"
 )
 
-// Groupings lists the groups, for messages and help.
-var Groupings = []GroupBy{BySpace, ByProvider, ByCustomer, ByMeter, ByDay, ByMonth}
+// Groupings lists the groups of one key, and Pairs those of two, for messages and help.
+var (
+	Groupings = []GroupBy{BySpace, ByProvider, ByCustomer, ByMeter, ByDay, ByMonth}
+	Pairs     = []GroupBy{BySpaceAndCustomer, ByProviderAndCustomer}
+)
+
+// InOrder returns the group with its keys in the order of Groupings.
+func (g GroupBy) InOrder() GroupBy {
+	keys := strings.Split(string(g), ",")
+	slices.SortStableFunc(keys, func(a, b string) int {
+		return cmp.Compare(slices.Index(Groupings, GroupBy(a)), slices.Index(Groupings, GroupBy(b)))
+	})
+	return GroupBy(strings.Join(keys, ","))
+}
+
+// OfCustomer says whether each bill is of one customer.
+func (g GroupBy) OfCustomer() bool {
+	return g == ByCustomer || g == BySpaceAndCustomer || g == ByProviderAndCustomer
+}
 
 // Measure is what is measured.
 type Measure string
@@ -55,6 +76,8 @@ type Request struct {
 	// selected.
 	ByCause bool
 
+	// instant: the size at the last millisecond before To is asked for.
+	instant bool
 	// at: nothing that was stored after the positions were read.
 	at bool
 	// above: only diffs above these positions.
@@ -76,10 +99,11 @@ func (r *Request) check() error {
 		r.Measure = Integral
 	}
 	if !slices.Contains(Measures, r.Measure) {
-		return bad("measure %q: it is one of %s", r.Measure, words(Measures))
+		return bad("measure %q: it is one of %s", r.Measure, words(Measures, ", "))
 	}
-	if r.GroupBy != Total && !slices.Contains(Groupings, r.GroupBy) {
-		return bad("group-by %q: it is one of %s", r.GroupBy, words(Groupings))
+	r.GroupBy = r.GroupBy.InOrder()
+	if r.GroupBy != Total && !slices.Contains(Groupings, r.GroupBy) && !slices.Contains(Pairs, r.GroupBy) {
+		return bad("group-by %q: it is one of %s, or %s", r.GroupBy, words(Groupings, ", "), words(Pairs, " or "))
 	}
 	if r.From.IsZero() || r.To.IsZero() {
 		return bad("usage is for a range of time: give from and to")
@@ -124,10 +148,10 @@ func (r *Request) edges() (out []int64) {
 // byTime reports whether there is a bill for each span of time.
 func (r *Request) byTime() bool { return r.GroupBy == ByDay || r.GroupBy == ByMonth }
 
-func words[T ~string](all []T) string {
+func words[T ~string](all []T, between string) string {
 	text := make([]string, len(all))
 	for i, w := range all {
 		text[i] = string(w)
 	}
-	return strings.Join(text, ", ")
+	return strings.Join(text, between)
 }

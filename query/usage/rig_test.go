@@ -129,6 +129,26 @@ func (r *rig) one(req Request) Bill {
 	return rep.Bills[0]
 }
 
+// sizes are what a request for an instant answers: size, causes and repeats, after the space where there is one for each.
+func (r *rig) sizes(q SizeRequest) (out string) {
+	r.T.Helper()
+	q.Topic = "usage"
+	err := r.read.Sizes(r.T.Context(), q, func(s Size) error {
+		if q.GroupBy == BySpace {
+			out += s.Space + " "
+		}
+		out += fmt.Sprintf("%s %d %d; ", s.Size, s.Causes, s.Repeats)
+		if s.Anomaly != strings.HasPrefix(s.Size, "-") || !s.At.Equal(q.At.Truncate(time.Millisecond)) {
+			r.T.Errorf("%+v of %s", s, q.At)
+		}
+		return nil
+	})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return out
+}
+
 func at(t *testing.T, s string) time.Time {
 	t.Helper()
 	v, err := time.Parse(time.RFC3339Nano, s)

@@ -81,6 +81,21 @@ func TestScenarios(t *testing.T) {
 				t.Errorf("by day (by cause: %v):\n got %s\nwant %s", byCause, got, want)
 			}
 		}
+		for _, w := range []struct{ space, at, size string }{
+			{"s1", "2026-01-31T23:59:59.999Z", "0 0 0"}, {"s1", "2026-02-01T00:00:00Z", "100 1 2"}, {"s1", "2026-02-10T11:59:59.999Z", "100 1 2"}, {"s1", "2026-02-10T12:00:00Z", "150 2 4"},
+			{"s1", "2026-02-19T23:59:59.999999Z", "150 2 4"}, {"s1", "2026-02-20T00:00:00.0005Z", "120 3 6"}, {"s1", "2026-06-01T00:00:00Z", "120 3 6"}, {"s3", "2026-01-31T23:59:59.899Z", "0 0 0"},
+			{"s3", "2026-01-31T23:59:59.9Z", "100 1 0"}, {"s6", "2026-02-02T00:00:00Z", "-5 2 0"}, {"none", "2026-02-02T00:00:00Z", "0 0 0"},
+		} {
+			if got := r.sizes(SizeRequest{Customer: "cust-" + w.space, At: at(t, w.at)}); got != w.size+"; " {
+				t.Errorf("%s at %s: %s, want %s", w.space, w.at, got, w.size)
+			}
+			if got := r.sizes(SizeRequest{Space: w.space, At: at(t, w.at)}); first && got != w.size+"; " {
+				t.Errorf("space %s at %s: %s, want %s", w.space, w.at, got, w.size)
+			}
+		}
+		if got := r.sizes(SizeRequest{GroupBy: BySpace, At: at(t, "2026-02-01T00:00:00Z")}); got != "s1 100 1 2; s2 1099511627776 1 0; s3 100 1 0; s5 100 1 0; s6 5 1 0; " {
+			t.Errorf("all spaces at the beginning of February: %s", got)
+		}
 		if b := r.one(Request{Customer: "cust-s1", From: at(t, "2026-02-01T00:00:00Z"), To: at(t, "2026-03-01T00:00:00Z"), Measure: Sum}); b.Usage != "120" || b.Average != "" {
 			t.Errorf("sum: %+v", b)
 		}

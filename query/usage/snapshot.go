@@ -77,8 +77,8 @@ const (
 )
 
 // source decides where a shard's share of the range comes from. sums says that they may be
-// used where they are exact, days that every day is told apart.
-func (st *shardState) source(f, e int64, sums, days bool) (from, error) {
+// used where they are exact, days that every day is told apart, instant that one is asked for.
+func (st *shardState) source(f, e int64, sums, days, instant bool) (from, error) {
 	minMs, maxMs := st.Stored.MinTs/1e6, st.Stored.MaxTs/1e6
 	if st.Gone && st.Stored.MinTs > st.Stored.MaxTs {
 		return fromNothing, nil
@@ -100,7 +100,7 @@ func (st *shardState) source(f, e int64, sums, days bool) (from, error) {
 	}
 	switch {
 	case !aligned && st.Gone:
-		return 0, errCutAt(st, f, e)
+		return 0, errCutAt(st, f, e, instant)
 	case !aligned:
 		return fromRows, nil
 	case inside || days:
@@ -109,8 +109,13 @@ func (st *shardState) source(f, e int64, sums, days bool) (from, error) {
 	return fromSums, nil
 }
 
-// errCutAt names the day edges that can be answered in place of those that cannot.
-func errCutAt(st *shardState, f, e int64) error {
+// errCutAt names the day edges that can be answered in place of those that cannot. An instant is the millisecond
+// before an edge.
+func errCutAt(st *shardState, f, e int64, instant bool) error {
+	if instant {
+		day := e - e%dayMs
+		return fmt.Errorf("%w: %w: of month %s of topic %q only days are kept, and %s lies in one: take %s or %s", schemas.ErrRequest, ErrCut, st.Ref.Month, st.Ref.Topic, utc(e-1), utc(day-1), utc(day+dayMs-1))
+	}
 	var said []error
 	for _, edge := range []int64{f, e} {
 		if edge%dayMs != 0 && st.Stored.MinTs/1e6 < edge && edge <= st.Stored.MaxTs/1e6 {

@@ -37,7 +37,7 @@ func (s *statement) plan() error {
 	for i := range s.snap.shards {
 		st := &s.snap.shards[i]
 		sums := !s.byCause && !s.snap.Absent && !open[st.Ref.ID.Lane()]
-		src, err := st.source(s.f, s.e, sums, s.req.GroupBy == ByDay)
+		src, err := st.source(s.f, s.e, sums, s.req.GroupBy == ByDay, s.req.instant)
 		if err != nil {
 			return err
 		}
@@ -66,6 +66,10 @@ func (s *statement) keys() []string {
 		return []string{"type", "provider"}
 	case ByCustomer:
 		return []string{"type", "user_id"}
+	case BySpaceAndCustomer:
+		return []string{"type", "provider", "space", "user_id"}
+	case ByProviderAndCustomer:
+		return []string{"type", "provider", "user_id"}
 	}
 	return []string{"type"}
 }

@@ -18,15 +18,16 @@ import (
 
 // Reader reads usage. It is safe for concurrent use.
 type Reader struct {
-	reg *registry.Registry
-	db  *tables.DB
+	events *query.Reader
+	reg    *registry.Registry
+	db     *tables.DB
 	// ledger says whether ClickHouse has what erasures did.
 	ledger *registry.LedgerCache
 }
 
 // New prepares a reader of usage over a reader of events.
 func New(r *query.Reader) *Reader {
-	return &Reader{reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry())}
+	return &Reader{events: r, reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry())}
 }
 
 // MaxBills bounds the bills of a Report; Bills streams any number.
@@ -52,8 +53,8 @@ func (r *Reader) Report(ctx context.Context, req Request) (*Report, error) {
 	return rep, nil
 }
 
-// Bills calls f with each bill, in the order of meter, provider and space, of meter and
-// customer, or of time. An error of f ends it.
+// Bills calls f with each bill, in the order of meter, provider, space and customer, as far as it is
+// for them, or of time. An error of f ends it.
 func (r *Reader) Bills(ctx context.Context, req Request, f func(Bill) error) error {
 	if err := req.check(); err != nil {
 		return err
@@ -221,6 +222,9 @@ func (r *Reader) lines(ctx context.Context, s *statement, sql string, f func([]s
 	})
 	if err == nil || own != nil || errors.Is(err, once.ErrMoved) {
 		return err
+	}
+	if len(s.snap.shards) == 0 && tables.Classify(err) == tables.Missing {
+		return nil // a topic that nothing came to yet: its table is made within seconds
 	}
 	return fmt.Errorf("usage of topic %q: %w", s.t.Name, err)
 }

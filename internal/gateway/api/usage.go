@@ -26,8 +26,12 @@ func (a *API) addUsage(mux *http.ServeMux) {
 // usage answers with a report.
 func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
+	if p.q.Has("at") {
+		return a.usageSizes(p)
+	}
 	req, wait := usageRequest(p)
 	req.GroupBy = usage.GroupBy(p.text("group_by"))
+	p.known = append(p.known, "at")
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -37,7 +41,7 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 	bills := []usage.Bill{}
 	err := usage.New(a.cfg.Reader).Bills(r.Context(), req, func(b usage.Bill) error {
 		if len(bills) == maxBills {
-			return request.Refuse(http.StatusBadRequest, "too_many", fmt.Sprintf("there are more than %d bills", maxBills), "select fewer, group otherwise, or use `almanac usage`, which streams them")
+			return tooManyBills("bills")
 		}
 		bills = append(bills, b)
 		return nil
@@ -46,7 +50,59 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err == nil {
 		rep.Contradictions, err = usage.New(a.cfg.Reader).Contradict(r.Context(), req, bills)
 	}
+	if err == nil {
+		rep.TooLate, err = usage.New(a.cfg.Reader).TooLate(r.Context(), req.Topic, req.To)
+	}
 	return rep, err
+}
+
+// sizes is what is held at an instant.
+type sizes struct {
+	Topic   string         `json:"topic"`
+	At      time.Time      `json:"at"`
+	GroupBy usage.GroupBy  `json:"group_by,omitempty"`
+	Sizes   []usage.Size   `json:"sizes"`
+	TooLate *usage.TooLate `json:"too_late,omitempty"`
+}
+
+// usageSizes answers with what is held at an instant.
+func (a *API) usageSizes(p *params) (any, error) {
+	q := usage.SizeRequest{
+		Topic: p.r.PathValue("topic"), Meter: p.text("meter"), Provider: p.text("provider"), Space: p.text("space"), Customer: p.text("customer"),
+		At: p.time("at"), GroupBy: usage.GroupBy(p.text("group_by")),
+	}
+	wait := p.wait()
+	for _, other := range []string{"from", "to", "measure"} {
+		if p.text(other) != "" {
+			p.bad(other, "left out where at is given")
+		}
+	}
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	if _, err := q.Bills(); err != nil {
+		return nil, err
+	}
+	if err := a.stored(p.r, q.Topic, wait); err != nil {
+		return nil, err
+	}
+	u, out := usage.New(a.cfg.Reader), sizes{Topic: q.Topic, At: q.At.UTC().Truncate(time.Millisecond), GroupBy: q.GroupBy, Sizes: []usage.Size{}}
+	err := u.Sizes(p.r.Context(), q, func(s usage.Size) error {
+		if len(out.Sizes) == maxBills {
+			return tooManyBills("sizes")
+		}
+		out.Sizes = append(out.Sizes, s)
+		return nil
+	})
+	if err == nil {
+		out.TooLate, err = u.TooLate(p.r.Context(), q.Topic, q.At)
+	}
+	return out, err
+}
+
+// tooManyBills refuses an answer that is too long.
+func tooManyBills(what string) error {
+	return request.Refuse(http.StatusBadRequest, "too_many", fmt.Sprintf("there are more than %d %s", maxBills, what), "select fewer, group otherwise, or use `almanac usage`, which has more")
 }
 
 // usageDiffs answers with a page of the diffs behind a bill.

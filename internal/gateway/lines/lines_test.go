@@ -121,6 +121,9 @@ func TestAnswers(t *testing.T) {
 	if status, a := post("?refuse=all", "application/x-ndjson", strings.NewReader("{\"message\":\"x\"}\nnot json\n")); status != 400 || a.Accepted != 0 || a.Error == nil || a.Error.Code != "refused" {
 		t.Fatalf("refuse=all: %d %+v", status, a)
 	}
+	if status, a := post("?atomic=all", "application/x-ndjson", strings.NewReader("{\"message\":\"x\"}\n")); status != 400 || a.Accepted != 0 || a.Error == nil || a.Error.Code != "not_atomic" || !strings.Contains(a.Error.Hint, "refuse=all") {
+		t.Fatalf("atomic=all: %d %+v", status, a)
+	}
 	if status, a := post("", "application/x-ndjson", strings.NewReader("not json\n")); status != 400 || a.Error == nil {
 		t.Fatalf("nothing decodable: %d %+v", status, a)
 	}

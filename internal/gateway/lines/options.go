@@ -41,6 +41,9 @@ var known = []string{
 // readOptions reads the parameters, which are the options of `almanac send`.
 func readOptions(q url.Values, now time.Time) (o options, err error) {
 	p := params{q: q}
+	if q.Has("atomic") {
+		return o, errAtomic
+	}
 	for name := range q {
 		if !slices.Contains(known, name) {
 			return o, bad("unknown parameter "+name, "there are "+strings.Join(known, ", "))
@@ -58,6 +61,10 @@ func readOptions(q url.Values, now time.Time) (o options, err error) {
 	}
 	return o, p.err
 }
+
+// errAtomic refuses what a request of lines cannot have: its frames are of several lanes and months, each stored alone.
+var errAtomic = request.Refuse(http.StatusBadRequest, "not_atomic", "the lines of a request are stored in frames of their lanes and months, each alone: nothing makes them all or none",
+	"with refuse=all one that is refused refuses all, and under an Idempotency-Key the request is sent again until all are there, each once; documents have POST /v1/documents/TOPIC/batch")
 
 func bad(message, hint string) error {
 	return request.Refuse(http.StatusBadRequest, "bad_parameter", message, hint)

@@ -54,8 +54,8 @@ type Request struct {
 	Month schemas.Month
 	// Into is a topic of kind log.
 	Into string
-	// GroupBy is what a bill is for: BySpace (the default), ByCustomer, ByProvider or
-	// ByMeter. Corrections take both from the close.
+	// GroupBy is what a bill is for: BySpace (the default), or another that is not a span of time.
+	// Corrections take both from the close.
 	GroupBy usage.GroupBy
 	Measure usage.Measure
 	// DryRun publishes nothing.
@@ -82,15 +82,16 @@ type Result struct {
 const MaxBills = 250_000
 
 // groups are what a bill may be for.
-var groups = []usage.GroupBy{usage.BySpace, usage.ByCustomer, usage.ByProvider, usage.ByMeter}
+var groups = []usage.GroupBy{usage.BySpace, usage.ByCustomer, usage.ByProvider, usage.ByMeter, usage.BySpaceAndCustomer, usage.ByProviderAndCustomer}
 
 // check refuses what cannot be published, and returns the topic that takes it.
 func (d *Closer) check(ctx context.Context, r *Request) (*schemas.Topic, error) {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", schemas.ErrRequest, fmt.Sprintf(format, a...))
 	}
+	r.GroupBy = r.GroupBy.InOrder()
 	if r.GroupBy != "" && !slices.Contains(groups, r.GroupBy) {
-		return nil, bad("group-by %q: a month is closed by space, customer, provider or meter", r.GroupBy)
+		return nil, bad("group-by %q: a month is closed by space, customer, provider or meter, or by space,customer or provider,customer", r.GroupBy)
 	}
 	if end := time.Unix(0, r.Month.End()).UTC(); d.cfg.Now().Before(end) {
 		return nil, bad("month %s ends at %s: close it after that", r.Month, end.Format(time.RFC3339))

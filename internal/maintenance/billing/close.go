@@ -172,6 +172,9 @@ func (d *Closer) corrections(ctx context.Context, r *Request, l *ledger, number 
 			if c.More = len(c.Since) > maxSince; c.More {
 				c.Since = c.Since[:maxSince]
 			}
+			if r.GroupBy.OfCustomer() && k.Customer == "" { // no name selects all customers
+				c.Since = slices.DeleteFunc(c.Since, func(d usage.Diff) bool { return d.Customer != "" })
+			}
 		}
 		said = append(said, c)
 		items = append(items, item{k, r.id(k, c.Revision), r.correctionEvent(&c, number, run)})
