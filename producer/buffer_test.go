@@ -31,27 +31,30 @@ func TestBufferBounds(t *testing.T) {
 
 func TestBufferWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBuffer(1, 100)
-		b.take(1)
+		b := newBuffer(3, 100)
+		b.take(60)
 		ctx, cancel := context.WithCancel(t.Context())
 		closing := make(chan struct{})
 		got := make(chan error, 3)
-		go func() { got <- b.wait(ctx, nil, 1) }()
+		go func() { got <- b.wait(ctx, nil, 50) }()
 		synctest.Wait()
-		if b.take(0) {
+		if b.take(1) { // it would fit, and the one that waits does not
 			t.Error("a new event passed one that waits")
 		}
 		cancel()
 		if err := <-got; !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
-		go func() { got <- b.wait(t.Context(), closing, 1) }()
+		if !b.take(1) {
+			t.Error("one that gave up still keeps others out")
+		}
+		go func() { got <- b.wait(t.Context(), closing, 50) }()
 		synctest.Wait()
-		b.release(1, 1)
+		b.release(1, 60)
 		if err := <-got; err != nil {
 			t.Errorf("room was given back: %v", err)
 		}
-		go func() { got <- b.wait(t.Context(), closing, 1) }()
+		go func() { got <- b.wait(t.Context(), closing, 50) }()
 		synctest.Wait()
 		close(closing)
 		if err := <-got; !errors.Is(err, ErrClosed) {

@@ -18,6 +18,9 @@ func TestCutBodies(t *testing.T) {
 	topic.BodyLimit = 200
 	long := `"` + strings.Repeat("x", 300) + `"`
 	sum := sha256.Sum256([]byte(long))
+	exact, above := `"`+strings.Repeat("x", 198)+`"`, `"`+strings.Repeat("x", 199)+`"` // 200 and 201 bytes
+	sumAbove := sha256.Sum256([]byte(above))
+	omittedAbove := `{"omitted_bytes":201,"sha256":"` + hex.EncodeToString(sumAbove[:]) + `"}`
 	mark := `{"omitted_bytes":302,"sha256":"` + hex.EncodeToString(sum[:]) + `"}`
 	for name, c := range map[string]struct {
 		have, want []Attr
@@ -26,6 +29,8 @@ func TestCutBodies(t *testing.T) {
 		"none":               {[]Attr{String("a", "b")}, []Attr{String("a", "b")}, nil},
 		"empty":              {[]Attr{String("before", "")}, []Attr{String("before", "")}, nil},
 		"short":              {[]Attr{String("before", "{}")}, []Attr{String("before", "{}"), Int64("before_bytes", 2)}, nil},
+		"of the limit":       {[]Attr{String("after", exact)}, []Attr{String("after", exact), Int64("after_bytes", 200)}, nil},
+		"a byte above it":    {[]Attr{String("after", above)}, []Attr{String("after", omittedAbove), Int64("after_bytes", 201)}, nil},
 		"short and noted":    {[]Attr{String("after", "{}"), Int64("after_bytes", 9)}, []Attr{String("after", "{}"), Int64("after_bytes", 9)}, nil},
 		"long":               {[]Attr{String("after", long), String("a", "b")}, []Attr{String("after", mark), String("a", "b"), Int64("after_bytes", 302)}, nil},
 		"long and noted":     {[]Attr{Int64("after_bytes", 5), String("after", long)}, []Attr{String("after", mark), Int64("after_bytes", 302)}, nil},

@@ -154,6 +154,12 @@ func TestReplaceSection(t *testing.T) {
 	if err := ReplaceSection(path, "growth", "x"); !errors.Is(err, ErrNoSection) {
 		t.Errorf("a section that is not there: %v", err)
 	}
+	if err := os.WriteFile(path, []byte("<!-- /figures -->\n<!-- figures -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReplaceSection(path, "figures", "x"); !errors.Is(err, ErrNoSection) {
+		t.Errorf("a section that ends before it begins: %v", err)
+	}
 }
 
 // A table of costs by size stands below the figures.
