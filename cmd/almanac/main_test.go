@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,14 @@ func newBox(t *testing.T, env ...string) *box {
 	b.env = append(b.env, asCommand+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+b.dir, envPrefix+"DATA="+filepath.Join(b.dir, "data"))
 	b.env = append(b.env, env...)
 	return b
+}
+
+// seeded returns random numbers of a seed that the test prints.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
 }
 
 func (b *box) write(name, text string) string {

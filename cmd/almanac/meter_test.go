@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +49,7 @@ func TestMeter(t *testing.T) {
 			diffLine("s1", "c-1", 100, "2026-02-01T00:00:00Z"), diffLine("s1", "c-2", 50, "2026-02-10T12:00:00Z"), diffLine("s1", "c-3", -30, "2026-02-20T00:00:00Z"),
 			diffLine("s2", "c-1", 1<<40, "2026-01-15T00:00:00Z"), diffLine("s2", "c-2", 1<<30, "2026-02-28T23:00:00Z"), diffLine("s5", "c-1", 100, "2026-02-01T00:00:00Z"))
 	}
-	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	seeded(t).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	b.ok(strings.Join(lines, "\n")+"\n", "send", "usage", "--format", "ndjson")
 
 	february := []string{"--from", "2026-02-01", "--to", "2026-03-01"}
@@ -208,15 +208,29 @@ func TestUsageClose(t *testing.T) {
 		lines.WriteString(diffLine(fmt.Sprint("s-", i), "c-1", 100, "2026-02-01T00:00:00Z") + "\n")
 	}
 	b.ok(lines.String(), "send", "usage", "--format", "ndjson")
+	rnd := seeded(t)
 	call := []string{"usage", "close", "usage", "--month", "2026-02", "--into", "bills"}
-	for range 3 {
+	// Killed once the first bills are on their way, then twice at a time that the seed says.
+	nc := b.connect()
+	for i := range 3 {
 		c := b.command(t.Context(), call...)
-		if err := c.Start(); err != nil {
+		sub, err := nc.SubscribeSync("events.bills.>")
+		if err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(rand.IntN(1500))*time.Millisecond, func() { _ = c.Process.Kill() })
+		if err := errors.Join(nc.Flush(), c.Start()); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := sub.NextMsg(maxWait); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Process.Kill()
+		}
+		timer := time.AfterFunc(time.Duration(rnd.IntN(1500))*time.Millisecond, func() { _ = c.Process.Kill() })
 		_ = c.Wait()
 		timer.Stop()
+		_ = sub.Unsubscribe()
 	}
 	b.ok("", call...)
 	contains(t, b.run("", call...).err, "was closed into bills before, with 3,000 bills")

@@ -103,8 +103,8 @@ func TestNoPasswordIsShown(t *testing.T) {
 	}
 }
 
-// publish puts a message into the up's NATS, as another program would.
-func (b *box) publish(subject, text string) {
+// connect connects to the up's NATS, as another program would.
+func (b *box) connect() *nats.Conn {
 	b.t.Helper()
 	a, err := embedded.ReadAddresses(b.data())
 	if err != nil {
@@ -114,8 +114,14 @@ func (b *box) publish(subject, text string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer nc.Close()
-	if _, err := nc.Request(subject, []byte(text), maxWait); err != nil {
+	b.t.Cleanup(nc.Close)
+	return nc
+}
+
+// publish puts a message into the up's NATS.
+func (b *box) publish(subject, text string) {
+	b.t.Helper()
+	if _, err := b.connect().Request(subject, []byte(text), maxWait); err != nil {
 		b.t.Fatal(err)
 	}
 }

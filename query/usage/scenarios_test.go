@@ -24,7 +24,9 @@ func TestScenarios(t *testing.T) {
 	rows = append(rows, d("s2", "c-1", 1<<40, "2026-01-15T00:00:00Z"), d("s2", "c-2", 1<<30, "2026-02-28T23:00:00Z"),
 		d("s3", "c-1", 100, "2026-02-01T00:00:00.100Z"), d("s3", "c-1", 100, "2026-01-31T23:59:59.900Z"),
 		d("s5", "c-1", 100, "2026-02-01T00:00:00Z"), d("s6", "c-1", 5, "2026-02-01T00:00:00Z"), d("s6", "c-2", -10, "2026-02-02T00:00:00Z"))
-	rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	for _, w := range rows {
 		r.insert(w)
 	}

@@ -26,10 +26,13 @@ func TestUpdateRacesFire(t *testing.T) {
 	due := func(i int) time.Time { return base.Add(time.Duration(i) * 2 * time.Millisecond) }
 	e.createAll(n, due)
 	moved := make([]bool, n)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
 	var wg sync.WaitGroup
 	for i := range n {
+		before := 75*time.Millisecond - time.Duration(rnd.Int64N(int64(150*time.Millisecond)))
 		wg.Go(func() {
-			before := 75*time.Millisecond - rand.N(150*time.Millisecond)
 			if i >= races {
 				before = time.Second
 			}
