@@ -21,6 +21,9 @@ const rowBytes = 39
 
 // admit fills in the event's defaults, checks its limits and measures it.
 func (p *Producer) admit(ev *Event) (a admitted, err error) {
+	if gone := p.gone.Load(); gone != nil {
+		return a, *gone
+	}
 	a.now = p.now()
 	a.ts = a.now
 	if !ev.Time.IsZero() {

@@ -36,6 +36,11 @@
 // The topic's descriptor is read once, at the start. Fields promoted later are
 // plain attributes until the process starts again. Its lanes never change.
 //
+// A producer hears when its topic's descriptor is written, and asks the registry then, after a
+// reconnect before it sends (for at most heldFor), and once a minute (removed.go). Once the topic was
+// removed, it refuses every event and gives up what waits: a router would count it, and keep
+// nothing. A topic that the registry merely lost goes on.
+//
 // # Who is authoritative
 //
 // The stream EVENTS: an event is stored when its answer has arrived, which on
@@ -53,6 +58,7 @@
 //   - it breaks a limit of schemas (too large, too far ahead, …);
 //   - the buffer is full (buffer-full; under DropOldest: oldest);
 //   - it comes after Close, or Close ends before it is stored (closed);
+//   - its topic was removed (topic-removed);
 //   - the server refuses frames of its size for good (max-payload), or the
 //     caller closed the connection given to New (connection-closed);
 //   - the spool is full (spool-full), fails (spool-failed), or did not give a
@@ -74,7 +80,7 @@
 // Config.BufferEvents and BufferBytes bound everything from open to sent.
 // Config.InFlight and InFlightBytes bound what is sent. Config.SpoolBytes bounds what is
 // on disk, of which one frame and what is in flight are in memory. Calls that wait take a
-// context, or end with Close. The package keeps no global state, starts two
-// goroutines for each producer (four with a spool, one more until the registry
+// context, or end with Close. The package keeps no global state, starts six
+// goroutines for each producer (eight with a spool, one more until the registry
 // answers), and logs nothing.
 package producer

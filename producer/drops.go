@@ -99,7 +99,7 @@ func (r *reporter) print() {
 // tell logs an event for each cause with new drops, when frames get through. It
 // is false when there is something left to tell.
 func (r *reporter) tell() bool {
-	if len(r.p.topic.Spec().Rules) > 0 {
+	if len(r.p.topic.Spec().Rules) > 0 || r.p.gone.Load() != nil {
 		return true // a report is not an event of such a kind: Stderr, Hooks.OnDrop and Stats have it
 	}
 	r.mu.Lock()

@@ -11,7 +11,7 @@ import (
 // the errors of schemas instead.
 var (
 	// ErrUnknownTopic: Connect, New or Memory.Producer were given a topic that is not
-	// declared. Declare it with `almanac topics apply` or in the settings of a router, and try again.
+	// declared, or it was removed since: then every event is refused. Declare it with `almanac topics apply` or in the settings of a router, and try again.
 	ErrUnknownTopic = schemas.ErrUnknownTopic
 	// ErrConfig: a field of Config is out of its bounds.
 	ErrConfig = errors.New("bad producer config")
@@ -55,6 +55,8 @@ const (
 	CauseMaxPayload = "max-payload"
 	// CauseConnectionClosed: the caller closed the connection given to New.
 	CauseConnectionClosed = "connection-closed"
+	// CauseTopicRemoved: the topic was removed while the producer ran.
+	CauseTopicRemoved = "topic-removed"
 	// CauseEncode: the frame could not be encoded within its limits.
 	CauseEncode = "encode"
 	// CauseSpoolFull: the buffer had no room, because the spool has reached its

@@ -301,16 +301,21 @@ func (l *lane) shut() {
 func (l *lane) abandon() (events int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.giveUpAll(CauseClosed, ErrClosed, errSentThenClosed)
+}
+
+// giveUpAll is abandon for a cause, with what those hear who wait for a frame that was not sent, or was. Caller holds mu.
+func (l *lane) giveUpAll(cause string, unsent, sent error) (events int) {
 	for len(l.open) > 0 {
 		l.close(l.open[0])
 	}
 	events = l.buffered
 	for _, f := range l.queue {
-		l.giveUp(f, CauseClosed, ErrClosed)
+		l.giveUp(f, cause, unsent)
 	}
 	l.queue = nil
 	for f := range l.window.all {
-		l.giveUp(f, CauseClosed, errSentThenClosed)
+		l.giveUp(f, cause, sent)
 	}
 	l.window, l.last = newWindow(l.p.cfg.InFlight), 0
 	return events

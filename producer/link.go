@@ -34,6 +34,7 @@ type natsLink struct {
 	owned  bool // Connect made it
 	inbox  string
 	sub    *nats.Subscription
+	topic  *nats.Subscription // hears that the topic's descriptor is written
 	status chan nats.Status
 }
 
@@ -50,6 +51,8 @@ func (n *natsLink) start(s *sender) {
 		v, had, err := answerOf(m)
 		s.answered(answer{lane: lane, seq: seq, outcome: v, had: had, err: err})
 	})
+	// Where an account may not, the topic is looked at from time to time alone.
+	n.topic, _ = n.nc.Subscribe(schemas.KVSubject(schemas.TopicKey(s.p.topic.Name)), func(*nats.Msg) { s.p.look(false) })
 }
 
 func (n *natsLink) publish(l *lane, f *laneFrame) error {
@@ -94,8 +97,10 @@ func (n *natsLink) maxPayload() int {
 }
 
 func (n *natsLink) close() {
-	if n.sub != nil {
-		_ = n.sub.Unsubscribe() // fails on a closed connection, where it is not needed
+	for _, sub := range []*nats.Subscription{n.sub, n.topic} {
+		if sub != nil {
+			_ = sub.Unsubscribe() // fails on a closed connection, where it is not needed
+		}
 	}
 	n.nc.RemoveStatusListener(n.status)
 	if n.owned {

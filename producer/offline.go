@@ -177,6 +177,8 @@ func sameTopic(had, has schemas.Topic) error {
 	case had.Kind != has.Kind, had.Lanes != has.Lanes, !slices.Equal(had.LaneBy, has.LaneBy), !slices.Equal(had.OnceBy, has.OnceBy):
 		return fmt.Errorf("%w: topic %q was declared again: it has %d lanes by %v, the spool's frames are for %d by %v",
 			schemas.ErrTopicChange, had.Name, has.Lanes, has.LaneBy, had.Lanes, had.LaneBy)
+	case has.Earlier(had.Version):
+		return fmt.Errorf("%w: topic %q was removed and declared again", schemas.ErrTopicChange, had.Name)
 	case had.Version > has.Version || !slices.Equal(had.Fields, has.FieldsAt(had.Version)):
 		return fmt.Errorf("%w: topic %q was declared again: the fields of its version %d are others than the spool's frames have",
 			schemas.ErrTopicChange, had.Name, had.Version)

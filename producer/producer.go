@@ -46,6 +46,10 @@ type Producer struct {
 	replayed   atomic.Uint64
 	unreplayed atomic.Uint64
 
+	watch removalWatch
+	held  atomic.Bool           // nothing is sent before the watch had its answer
+	gone  atomic.Pointer[error] // what every caller hears once the topic was removed
+
 	closing  chan struct{} // closed when Close begins
 	closed   chan struct{} // closed when it is done
 	began    atomic.Bool
@@ -89,7 +93,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Producer, error) {
 func (p *Producer) Log(ev Event) {
 	a, err := p.admit(&ev)
 	if err != nil {
-		p.dropNew(schemas.Reason(err))
+		p.dropNew(causeOf(err))
 		return
 	}
 	if cause := p.makeRoom(a.size); cause != "" {
@@ -234,6 +238,7 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	p.server.now, p.server.woken = p.now, make(chan struct{}, 1)
 	if n, ok := link.(*natsLink); ok {
 		p.server.ask = askTimeOf(n.nc)
+		p.watch = removalWatch{ask: goneOf(n.nc, &p.topic), word: make(chan bool, 1)}
 	}
 	p.privacy = privacy.New(&topic, cfg.PrivacyKey)
 	p.laneByID = topic.HasIdentity() && slices.Contains(topic.LaneBy, schemas.ColID)
@@ -252,6 +257,9 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	go p.report.run()
 	if p.server.ask != nil {
 		go p.server.follow(p.closing)
+	}
+	if p.watch.ask != nil {
+		go p.watchTopic()
 	}
 	return p
 }

@@ -2,6 +2,7 @@ package producer
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -12,7 +13,7 @@ import (
 // replay moves frames from the spool into the windows of their lanes while
 // there is room, and sends them. It reads one frame ahead.
 func (s *sender) replay(now time.Time) (moved bool) {
-	if !s.p.confirmed.Load() {
+	if !s.p.confirmed.Load() || s.p.held.Load() {
 		return false
 	}
 	for {
@@ -96,6 +97,11 @@ func (s *sender) load(l *lane, r *spool.Record) (loaded, done bool) {
 		l.onDisk += f.events
 	}
 	f.waiters = l.release(f.seq)
+	if s.p.topic.Earlier(f.head.Schema) { // of a topic of the name that was removed
+		l.giveUp(l.window.take(f.seq), CauseTopicRemoved, errTopicGone)
+		s.tell(fmt.Errorf("producer of %q: frame %d of the spool with %d events is not sent: %w, and declared again", s.p.topic.Name, f.seq, f.events, errTopicGone))
+		return false, true
+	}
 	return true, true
 }
 

@@ -91,6 +91,7 @@ func (s *sender) run() {
 		case <-timer.C:
 		case <-s.link.reconnected():
 			s.sendAllAgain()
+			s.p.look(true) // what was removed meanwhile is not sent to
 		case <-s.stop:
 			s.abandon()
 			return
@@ -109,6 +110,9 @@ func (s *sender) run() {
 func (s *sender) pass() (next time.Time) {
 	for again := true; again; {
 		s.resolve()
+		if gone := s.p.gone.Load(); gone != nil && s.spool == nil {
+			s.giveUpGone(*gone)
+		}
 		again, next = false, time.Time{}
 		well, now := true, time.Now()
 		s.turn++
@@ -160,6 +164,11 @@ func (s *sender) serve(l *lane, now time.Time) (encoded bool, next time.Time, we
 func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 	for {
 		l.mu.Lock()
+		if s.p.held.Load() { // the watch wakes it
+			_, well = l.wakeAt()
+			l.mu.Unlock()
+			return time.Time{}, well
+		}
 		var f *laneFrame
 		if s.p.confirmed.Load() {
 			f = l.nextSend(now, s.budget.room(s.inFlightBytes))

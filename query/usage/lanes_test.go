@@ -116,56 +116,80 @@ func TestCopiesInTheirLanes(t *testing.T) {
 // A look for copies in a topic of 16 lanes reads what one lane has, and not the topic.
 func TestALookReadsItsLane(t *testing.T) {
 	t.Parallel()
-	rows, timed := 2_000, false
+	rows, looks := 2_000, 1
 	if n, err := strconv.Atoi(os.Getenv(laneRowsEnv)); err == nil {
-		rows, timed = n, true
+		rows, looks = n, 9
 	}
-	took, read := map[int]time.Duration{}, map[int]int{}
-	for _, lanes := range []int{1, 16} {
-		r := oncetest.New(t, schemas.Topic{Name: "audit", Kind: kinds.Audit, Lanes: lanes})
-		table := sql.QuotedTable(r.DB.Database, "audit")
-		for lane := range lanes {
-			id := uint64(lane)<<56 | 1
-			for pos := range 10 { // the last tenth comes again
-				r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, request_id, scope, month, shard, pos) SELECT fromUnixTimestamp64Milli(%d, 'UTC'), generateUUIDv7(number), 'request', concat('%d ', toString(number + %d)), 's', 202601, %d, %d FROM numbers(%d)",
-					table, months.UnixMilli(), lane, pos%9*rows/10, id, pos+1, rows/10))
-			}
-		}
-		ref := schemas.ShardRef{Topic: "audit", Month: 202601, ID: 1}
-		if errs := r.DB.ExamineAll(t.Context(), &r.Topic, 0, []tables.DerivedState{{Ref: ref, To: 10}}); errs[0] != nil {
-			t.Fatal(errs[0])
-		}
-		for look := 0; look == 0 || timed && look < 9; look++ {
-			begin := time.Now()
-			answer, err := r.DB.Select(t.Context(), &tables.Select{SQL: "SELECT count() FROM (" + sql.RepeatsSelect(&r.Topic, r.DB.Database, sql.InLane(0), sql.AboveSQL(ref, 9, 10)) + ") FORMAT JSON"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var said struct {
-				Statistics struct {
-					Rows int `json:"rows_read"`
-				}
-			}
-			err = json.NewDecoder(answer).Decode(&said)
-			if err = errors.Join(err, answer.Close()); err != nil {
-				t.Fatal(err)
-			}
-			if d := time.Since(begin); look == 0 || d < took[lanes] {
-				took[lanes] = d
-			}
-			read[lanes] = said.Statistics.Rows
-		}
-		if n, err := r.DB.Repeats(t.Context(), "audit"); err != nil || n != uint64(rows/10) {
-			t.Errorf("%d lanes: %d copies, %v; there are %d in the lane", lanes, n, err, rows/10)
+	topics := []*laneTopic{newLaneTopic(t, 1, rows), newLaneTopic(t, 16, rows)}
+	for range looks { // in turn
+		for _, l := range topics {
+			l.look()
+			l.examine()
 		}
 	}
-	if read[1] < rows || 10*read[16] > 12*read[1] {
-		t.Errorf("a look reads %d rows where the topic has one lane, and %d where it has 16", read[1], read[16])
+	for _, l := range topics {
+		if n, err := l.DB.Repeats(t.Context(), "audit"); err != nil || n != uint64(rows/10) {
+			t.Errorf("%d lanes: %d copies, %v; there are %d in the lane", l.Topic.Lanes, n, err, rows/10)
+		}
 	}
-	if timed {
-		t.Logf("%d rows read with one lane, %d with 16", read[1], read[16])
-		t.Logf("%d rows a lane, the shortest of nine looks: %s where the topic has one lane, %s where it has 16", rows, took[1], took[16])
+	one, many := topics[0], topics[1]
+	if one.read < rows || 10*many.read > 12*one.read {
+		t.Errorf("a look reads %d rows where the topic has one lane, and %d where it has 16", one.read, many.read)
 	}
+	if looks > 1 {
+		t.Logf("%d rows a lane; %d rows read with one lane, %d with 16; the shortest of %d looks in turn: %s, %s; with what is noted of it: %s, %s",
+			rows, one.read, many.read, looks, one.looked, many.looked, one.examined, many.examined)
+	}
+}
+
+// laneTopic is a topic of so many lanes with as many rows each, and what looks at its first lane took.
+type laneTopic struct {
+	*oncetest.Rig
+	ref              schemas.ShardRef
+	read             int
+	looked, examined time.Duration // the shortest
+}
+
+func newLaneTopic(t *testing.T, lanes, rows int) *laneTopic {
+	t.Helper()
+	r := oncetest.New(t, schemas.Topic{Name: "audit", Kind: kinds.Audit, Lanes: lanes})
+	for lane := range lanes {
+		for pos := range 10 { // the last tenth comes again
+			r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, request_id, scope, month, shard, pos) SELECT fromUnixTimestamp64Milli(%d, 'UTC'), generateUUIDv7(number), 'request', concat('%d ', toString(number + %d)), 's', 202601, %d, %d FROM numbers(%d)",
+				sql.QuotedTable(r.DB.Database, "audit"), months.UnixMilli(), lane, pos%9*rows/10, uint64(lane)<<56|1, pos+1, rows/10))
+		}
+	}
+	return &laneTopic{Rig: r, ref: schemas.ShardRef{Topic: "audit", Month: 202601, ID: 1}, looked: time.Hour, examined: time.Hour}
+}
+
+// look looks for copies of the last tenth of the lane.
+func (l *laneTopic) look() {
+	l.T.Helper()
+	begin := time.Now()
+	answer, err := l.DB.Select(l.T.Context(), &tables.Select{SQL: "SELECT count() FROM (" + sql.RepeatsSelect(&l.Topic, l.DB.Database, sql.InLane(0), sql.AboveSQL(l.ref, 9, 10)) + ") FORMAT JSON"})
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	var said struct {
+		Statistics struct {
+			Rows int `json:"rows_read"`
+		}
+	}
+	err = json.NewDecoder(answer).Decode(&said)
+	if err = errors.Join(err, answer.Close()); err != nil {
+		l.T.Fatal(err)
+	}
+	l.read, l.looked = said.Statistics.Rows, min(l.looked, time.Since(begin))
+}
+
+// examine looks for copies of all of the lane, marks them, and notes up to where.
+func (l *laneTopic) examine() {
+	l.T.Helper()
+	begin := time.Now()
+	if errs := l.DB.ExamineAll(l.T.Context(), &l.Topic, 0, []tables.DerivedState{{Ref: l.ref, To: 10}}); errs[0] != nil {
+		l.T.Fatal(errs[0])
+	}
+	l.examined = min(l.examined, time.Since(begin))
 }
 
 // A bill looks for copies of rows that were not examined in the lanes of these alone, also when shards are made after its

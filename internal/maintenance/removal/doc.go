@@ -53,8 +53,9 @@
 //
 // # What comes later
 //
-// A producer that runs since before, or has a spool, still sends under the name. A router takes such messages out of EVENTS and counts them
-// in the entry, with the producers that sent them: they are not dead letters. The name's next topic goes on counting schema versions
+// A producer of this release that runs since before refuses events once it hears of the removal, at the latest after a minute, and after a
+// reconnect before it sends. What other programs send under the name, and what a spool still has, a router takes out of EVENTS and counts
+// in the entry, with the producers that sent it: these are not dead letters. The name's next topic goes on counting schema versions
 // from the last of this one (schemas.Topic.First), so a router knows late frames by theirs then too, and counts them the same way. Bare
 // JSON names no version: it is of the new topic.
 //
