@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,10 @@ func newContract(t *testing.T) *contract {
 	return &contract{t: t, doc: doc, router: router, used: map[string]bool{}}
 }
 
+// shortTime is a JSON string that is a time with less than nine digits after the point. What the test
+// stores does not have one.
+var shortTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,8})?(Z|[+-]\d\d:\d\d)"`)
+
 // RoundTrip implements http.RoundTripper. A request that is wrong on purpose has the
 // header Wrong, which is not sent.
 func (c *contract) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -87,6 +92,9 @@ func (c *contract) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(got)), Options: in.Options}
 	if err := openapi3filter.ValidateResponse(r.Context(), out); err != nil {
 		c.t.Errorf("%s %s: the answer %d: %v\n%.500s", r.Method, r.URL, resp.StatusCode, err, got)
+	}
+	if short := shortTime.Find(got); short != nil {
+		c.t.Errorf("%s %s: the time %s does not have nine digits", r.Method, r.URL, short)
 	}
 	return resp, nil
 }

@@ -74,9 +74,9 @@ func pathsOverHTTP(t *testing.T, c *caller, base string) {
 	holds(t, c.send(409, "POST", base+"/batch", `{"changes":[{"op":"put","id":"a","path":"se/lund","body":{}}]}`), `"index":0,"id":"a"`, `"have_path":"se/uppsala"`)
 	holds(t, c.send(201, "PUT", base+"/old?path=far/away&created=2019-05-06T07:08:09.123456789Z", `{}`), `"created":"2019-05-06T07:08:09.123456789Z"`)
 	holds(t, c.send(200, "PUT", base+"/old?created=2020-01-01", `{}`), `"created":"2019-05-06T07:08:09.123456789Z"`, `"version":2`)
-	holds(t, c.send(201, "POST", base+"?path=far&created=2019-01-01", `{}`), `"created":"2019-01-01T00:00:00Z"`)
+	holds(t, c.send(201, "POST", base+"?path=far&created=2019-01-01", `{}`), `"created":"2019-01-01T00:00:00.000000000Z"`)
 	holds(t, c.send(400, "POST", base+"?created=2200-01-01", `{}`), "after the time of the server")
-	holds(t, c.send(200, "POST", base+"/batch", `{"changes":[{"op":"create","id":"older","path":"far","created":"2018-01-01T00:00:00Z","body":{}}]}`), `"created":"2018-01-01T00:00:00Z"`)
+	holds(t, c.send(200, "POST", base+"/batch", `{"changes":[{"op":"create","id":"older","path":"far","created":"2018-01-01T00:00:00Z","body":{}}]}`), `"created":"2018-01-01T00:00:00.000000000Z"`)
 	below := c.get(base + "?path=far&below=true&no_bodies=true")
 	holds(t, below, `"id":"old"`, `"path":"far"`)
 	if strings.Contains(string(below), "body") {

@@ -20,7 +20,7 @@ func timersOverHTTP(t *testing.T, c *caller) {
 
 	due := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	body := fmt.Sprintf(`{"id":"a","execute_at":%q,"callback_url":"https://hooks.example.com/x","payload":{"n":1},"callback_timeout":"7s","max_lateness":"1m0s","user_id":"u-1","retry_policy":{"max_attempts":6,"initial_interval":"30s","backoff_multiplier":2,"max_interval":"5m0s","max_duration":"2h0m0s","retry_on":[429]}}`, due)
-	holds(t, c.send(201, "POST", base+in, body), `"state":"pending"`, `"execute_at":"`+due, `"payload":{"n":1}`, `"max_attempts":6`, `"max_lateness":"1m0s"`, `"revision":1`)
+	holds(t, c.send(201, "POST", base+in, body), `"state":"pending"`, `"execute_at":"`+strings.TrimSuffix(due, "Z")+`.000000000Z"`, `"payload":{"n":1}`, `"max_attempts":6`, `"max_lateness":"1m0s"`, `"revision":1`)
 	aliases := strings.NewReplacer("execute_at", "executeAt", "callback_url", "callbackUrl", "callback_timeout", "callbackTimeout", "max_lateness", "maxLateness", "user_id", "userId",
 		`retry_policy":{"max_attempts":6`, `retryPolicy":{"maxRetries":5`, "initial_interval", "initialInterval", "backoff_multiplier", "backoffMultiplier", "max_interval", "maxInterval",
 		"max_duration", "maxDuration", "retry_on", "retryOn", `"id"`, `"timerId"`).Replace(body)

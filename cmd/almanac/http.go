@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/gateway/guard"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/jsonout"
 	"github.com/almanac-events/almanac/internal/timers/exposition"
 )
 
@@ -130,5 +130,5 @@ func answer(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v)
+	_ = jsonout.Write(w, v)
 }

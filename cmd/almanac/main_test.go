@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -121,8 +122,15 @@ func decoded[T any](b *box, args ...string) (v T) {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		b.t.Fatalf("almanac %s printed no JSON: %v\n%s", strings.Join(args, " "), err, text)
 	}
+	if short := shortTime.FindString(text); short != "" {
+		b.t.Errorf("almanac %s: the time %s does not have nine digits", strings.Join(args, " "), short)
+	}
 	return v
 }
+
+// shortTime is a JSON string that is a time with less than nine digits after the point. What the tests
+// store does not have one.
+var shortTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,8})?(Z|[+-]\d\d:\d\d)"`)
 
 func exitStatus(t *testing.T, err error) int {
 	t.Helper()

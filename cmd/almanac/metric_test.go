@@ -124,10 +124,10 @@ func TestAlign(t *testing.T) {
 		"--period 1m --align count --where attributes.host='a' -o csv": "host,region,unit,time,value\na,eu,1,2026-02-01T12:05:00Z,2\na,eu,1,2026-02-01T12:06:00Z,2\na,eu,1,2026-02-01T12:07:00Z,2\n",
 		"--period 5m --align summary --reduce summary -o csv": "unit,time,count,mean,sum,min,max,m2\n" +
 			"%,2026-02-01T12:05:00Z,4,82.875,331.5,49,123,3443.1875\n%,2026-02-01T12:10:00Z,8,81.5625,652.5,51.5,121,6169.21875\n",
-		"--period 5m --align mean --reduce max --by region -o ndjson": `{"labels":{"region":"eu"},"unit":"%","time":"2026-02-01T12:05:00Z","value":110.5}
-{"labels":{"region":"eu"},"unit":"%","time":"2026-02-01T12:10:00Z","value":108.75}
-{"labels":{"region":"us"},"unit":"%","time":"2026-02-01T12:05:00Z","value":55.25}
-{"labels":{"region":"us"},"unit":"%","time":"2026-02-01T12:10:00Z","value":54.375}
+		"--period 5m --align mean --reduce max --by region -o ndjson": `{"labels":{"region":"eu"},"unit":"%","time":"2026-02-01T12:05:00.000000000Z","value":110.5}
+{"labels":{"region":"eu"},"unit":"%","time":"2026-02-01T12:10:00.000000000Z","value":108.75}
+{"labels":{"region":"us"},"unit":"%","time":"2026-02-01T12:05:00.000000000Z","value":55.25}
+{"labels":{"region":"us"},"unit":"%","time":"2026-02-01T12:10:00.000000000Z","value":54.375}
 `,
 	} {
 		if got := b.ok("", align(flags)...); got != want {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/internal/jsonout"
 )
 
 // Formats of -o. Verbs that hand out events (query, tail, sql) print a table on
@@ -96,18 +97,13 @@ func (a *app) printTable(t table.Writer) error {
 
 // printJSON prints one indented document.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return jsonout.WriteIndented(a.stdout, v)
 }
 
 // printLines prints one compact document a line.
 func printLines[T any](a *app, rows []T) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetEscapeHTML(false)
 	for _, r := range rows {
-		if err := e.Encode(r); err != nil {
+		if err := jsonout.Write(a.stdout, r); err != nil {
 			return err
 		}
 	}

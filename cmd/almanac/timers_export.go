@@ -3,13 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/gateway/api"
+	"github.com/almanac-events/almanac/internal/jsonout"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
@@ -43,15 +43,13 @@ Exit code 3 where timers are being called: they are not exported.`,
 func (a *app) timersExport(ctx context.Context, cmd *cobra.Command, args []string) error {
 	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
 		w := bufio.NewWriter(a.stdout)
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
 		n := int64(0)
 		firing, err := t.Export(ctx, args[0], func(tm *timers.Timer) error {
 			if tm.URL == "" {
 				return fmt.Errorf("the record with the URL of timer %q is gone; `almanac timers rm %s %s` cancels it, then export again", tm.ID, args[0], tm.ID)
 			}
 			n++
-			return e.Encode(api.ExportTimer(tm))
+			return jsonout.Write(w, api.ExportTimer(tm))
 		})
 		if err = errors.Join(err, w.Flush()); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/fanout"
+	"github.com/almanac-events/almanac/internal/jsonout"
 	"github.com/almanac-events/almanac/internal/registry"
 )
 
@@ -133,7 +134,7 @@ func (t *Task) outcome(result any, err, cause error, final bool) {
 	switch {
 	case err == nil:
 		t.job.State, t.job.EndedAt, t.job.Progress = Done, now(), ""
-		t.job.Result, _ = json.Marshal(result)
+		t.job.Result, _ = jsonout.Marshal(result)
 	case errors.Is(cause, errCancelled):
 		t.job.State, t.job.EndedAt, t.job.Error = Cancelled, now(), ""
 	case cause != nil: // the gateway ends

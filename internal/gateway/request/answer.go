@@ -1,12 +1,12 @@
 package request
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/jsonout"
 )
 
 // Error is an error as every answer in JSON has it.
@@ -85,7 +85,5 @@ func JSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false) // an event is the same bytes here as in every other answer
-	_ = e.Encode(v)        // it fails where the client is gone
+	_ = jsonout.Write(w, v) // it fails where the client is gone
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
+// nineDigits is a time as callbacks have it.
+const nineDigits = "2026-11-20T12:00:00.000000000Z"
+
 var loopback = []Range{{Addresses: netip.MustParsePrefix("127.0.0.0/8"), Low: 1, High: 65535}}
 
 func claimed() *timer.Record {
@@ -47,7 +50,7 @@ func TestCallSaysWhoAndWhat(t *testing.T) {
 			t.Error(err)
 		}
 		if got["group"] != "mails" || got["id"] != "user-1" || got["attempt"] != 1.0 || got["revision"] != 1.0 || got["life"] != r.Life.String() ||
-			got["payload"].(map[string]any)["n"] != 1.0 || got["due"] == "" || got["fired_at"] == "" {
+			got["payload"].(map[string]any)["n"] != 1.0 || len(got["due"].(string)) != len(nineDigits) || len(got["fired_at"].(string)) != len(nineDigits) {
 			t.Errorf("body %s", data)
 		}
 		if k := req.Header.Get("Idempotency-Key"); k != r.Life.String()+"-1-1" {

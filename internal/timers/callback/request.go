@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/jsonout"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
@@ -26,7 +27,7 @@ type body struct {
 func (c *Caller) request(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec, now time.Time) (*http.Request, error) {
 	data, err := json.Marshal(body{
 		Group: r.Key.Group, ID: r.Key.ID, Life: r.Life.String(), Revision: r.Revision, Attempt: r.Attempt,
-		Due: stamp(time.Unix(0, r.Due)), FiredAt: stamp(now), Payload: s.Payload,
+		Due: jsonout.Time(time.Unix(0, r.Due)), FiredAt: jsonout.Time(now), Payload: s.Payload,
 	})
 	if err != nil {
 		return nil, err
@@ -50,5 +51,3 @@ func (c *Caller) request(ctx context.Context, g *timer.Group, r *timer.Record, s
 	req.Header.Set("webhook-signature", signature)
 	return req, nil
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
