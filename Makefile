@@ -41,7 +41,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: hostile help setup need-engine need-compiler build up test race check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
+.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -100,6 +100,13 @@ lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of
 prose: ## Words a sentence in documents and doc.go, and retired words anywhere
 	go run ./internal/lint/prose
 	go run ./internal/lint/rooms
+
+# The packages that keep the promise and whose tests are quick; N and SEED repeat a draw.
+PROMISE := ./schemas/checkpoint ./schemas/frame ./schemas/timer ./internal/reconcile ./internal/registry/ledger ./router ./sinks ./producer
+N       ?= 200
+
+mutants: setup ## N random changes of the packages that keep the promise: which does no test notice?
+	go run ./internal/lint/mutants -n $(N) $(if $(SEED),-seed $(SEED)) -also ./integration/model $(PROMISE)
 
 $(OTELCOL): integration/inputs/collector/builder.yaml
 	cd integration/inputs/collector && go run go.opentelemetry.io/collector/cmd/builder@v$(OTEL_VERSION) --config builder.yaml
