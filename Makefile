@@ -99,7 +99,7 @@ lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of
 
 prose: ## Words a sentence in documents and doc.go, and retired words anywhere
 	go run ./internal/lint/prose
-	go run ./internal/lint/rooms
+	go run ./internal/lint/layout
 
 # The packages that keep the promise and whose tests are quick; N and SEED repeat a draw.
 PROMISE := ./schemas/checkpoint ./schemas/frame ./schemas/timer ./internal/reconcile ./internal/registry/ledger ./router ./sinks ./producer

@@ -1,3 +1,3 @@
 // Package lint holds the checks that golangci-lint does not have. Prose reads the language of
-// documents and comments. Rooms draws the map of DESIGN.md.
+// documents and comments. Layout draws the map of DESIGN.md.
 package lint

@@ -12,15 +12,15 @@ import (
 
 const (
 	design = "DESIGN.md"
-	begin  = "<!-- rooms -->\n"
-	end    = "<!-- /rooms -->\n"
+	begin  = "<!-- layout -->\n"
+	end    = "<!-- /layout -->\n"
 )
 
 func main() {
 	write := flag.Bool("w", false, "write the map into "+design)
 	flag.Parse()
 	if err := run(*write); err != nil {
-		fmt.Fprintln(os.Stderr, "rooms:", err)
+		fmt.Fprintln(os.Stderr, "layout:", err)
 		os.Exit(1)
 	}
 }
@@ -39,9 +39,9 @@ func run(write bool) error {
 	if !ok || !closed {
 		return fmt.Errorf("%s lacks the lines %q and %q, between which the map is written", design, begin, end)
 	}
-	all := rooms(string(list))
+	all := folders(string(list))
 	if c := circle(all); c != "" {
-		return fmt.Errorf("these rooms stand on each other: %s", c)
+		return fmt.Errorf("these folders stand on each other: %s", c)
 	}
 	now := slices.Concat(before, []byte(begin), []byte(draw(all)), []byte(end), after)
 	switch {
@@ -50,25 +50,25 @@ func run(write bool) error {
 	case write:
 		return os.WriteFile(design, now, 0o644) //nolint:gosec // a document of the repository
 	}
-	return fmt.Errorf("the map in %s is not that of the packages: run go run ./internal/lint/rooms -w", design)
+	return fmt.Errorf("the map in %s is not that of the packages: run go run ./internal/lint/layout -w", design)
 }
 
-// room is a folder at the top or below internal, with the packages in it.
-type room struct {
+// folder is a folder at the top or below internal, with the packages in it.
+type folder struct {
 	name  string   // such as "query" or "tables"
 	short string   // what it is for
 	parts []string // packages below it
-	on    []string // rooms that it imports
+	on    []string // folders that it imports
 	// public says that a part of it is not below internal.
 	public bool
 }
 
-// rooms groups the packages of go list by room, in the order of their names.
-func rooms(list string) []*room {
-	found := map[string]*room{}
-	at := func(name string) *room {
+// folders groups the packages of go list by folder, in the order of their names.
+func folders(list string) []*folder {
+	found := map[string]*folder{}
+	at := func(name string) *folder {
 		if found[name] == nil {
-			found[name] = &room{name: name}
+			found[name] = &folder{name: name}
 		}
 		return found[name]
 	}
@@ -78,7 +78,7 @@ func rooms(list string) []*room {
 			continue
 		}
 		module, path, short := f[0], f[1], f[2]
-		name, below := roomOf(module, path)
+		name, below := folderOf(module, path)
 		r := at(name)
 		r.public = r.public || !strings.HasPrefix(path, module+"/internal/")
 		if below == "" {
@@ -90,24 +90,24 @@ func rooms(list string) []*room {
 			if to != module && !strings.HasPrefix(to, module+"/") {
 				continue
 			}
-			if other, _ := roomOf(module, to); other != name && !slices.Contains(r.on, other) {
+			if other, _ := folderOf(module, to); other != name && !slices.Contains(r.on, other) {
 				r.on = append(r.on, other)
 			}
 		}
 	}
-	var out []*room
+	var out []*folder
 	for _, r := range found {
 		slices.Sort(r.on)
 		slices.Sort(r.parts)
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *room) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b *folder) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
-// roomOf returns the room of a package, and the package's path below it. A room may have a half below internal:
+// folderOf returns the folder of a package, and the package's path below it. A folder may have a half below internal:
 // internal/query belongs to query.
-func roomOf(module, path string) (name, below string) {
+func folderOf(module, path string) (name, below string) {
 	rel := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
 	if rel == "" {
 		return "almanac", ""

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// outside are rooms that no other stands on and that would hide the rest: they import most.
+// outside are folders that no other stands on and that would hide the rest: they import most.
 var outside = []string{"bench", "cmd/almanac", "integration", "lint"}
 
 // escaped are what a cell of a table in Markdown cannot have as it is.
 var escaped = strings.NewReplacer("|", `\|`, "<", "&lt;")
 
 // draw returns the map: a picture in Mermaid, and a table.
-func draw(all []*room) string {
+func draw(all []*folder) string {
 	var b strings.Builder
 	b.WriteString("\n```mermaid\nflowchart TD\n")
 	for _, r := range all {
@@ -28,7 +28,7 @@ func draw(all []*room) string {
 			fmt.Fprintf(&b, "  %s --> %s\n", node(r), strings.Join(on, " & "))
 		}
 	}
-	b.WriteString("```\n\n| room | what it is for | below it |\n|---|---|---|\n")
+	b.WriteString("```\n\n| folder | what it is for | below it |\n|---|---|---|\n")
 	for _, r := range all {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.name, escaped.Replace(purpose(r)), strings.Join(r.parts, ", "))
 	}
@@ -36,8 +36,8 @@ func draw(all []*room) string {
 	return b.String()
 }
 
-// purpose is a room's short text without the words that every one begins with.
-func purpose(r *room) string {
+// purpose is a folder's short text without the words that every one begins with.
+func purpose(r *folder) string {
 	short := strings.TrimSuffix(r.short, ".")
 	if f := strings.Fields(short); len(f) > 2 && (f[0] == "Package" || f[0] == "Command") {
 		short = strings.Join(f[2:], " ")
@@ -45,8 +45,8 @@ func purpose(r *room) string {
 	return short
 }
 
-// reduced returns the rooms that r imports, but for those that another of them stands on.
-func reduced(all []*room, r *room) (on []string) {
+// reduced returns the folders that r imports, but for those that another of them stands on.
+func reduced(all []*folder, r *folder) (on []string) {
 	for _, to := range r.on {
 		if !slices.ContainsFunc(r.on, func(via string) bool { return via != to && reaches(all, via, to) }) {
 			on = append(on, to)
@@ -55,13 +55,13 @@ func reduced(all []*room, r *room) (on []string) {
 	return on
 }
 
-// reaches reports whether a room stands on another, directly or through others. There is no circle among them.
-func reaches(all []*room, from, to string) bool {
+// reaches reports whether a folder stands on another, directly or through others. There is no circle among them.
+func reaches(all []*folder, from, to string) bool {
 	return slices.ContainsFunc(find(all, from).on, func(next string) bool { return next == to || reaches(all, next, to) })
 }
 
-// circle returns a path from a room to itself; empty: there is none.
-func circle(all []*room) string {
+// circle returns a path from a folder to itself; empty: there is none.
+func circle(all []*folder) string {
 	done := map[string]bool{}
 	var walk func(name string, path []string) string
 	walk = func(name string, path []string) string {
@@ -87,16 +87,16 @@ func circle(all []*room) string {
 	return ""
 }
 
-// find returns the room of a name.
-func find(all []*room, name string) *room {
-	if i := slices.IndexFunc(all, func(r *room) bool { return r.name == name }); i >= 0 {
+// find returns the folder of a name.
+func find(all []*folder, name string) *folder {
+	if i := slices.IndexFunc(all, func(r *folder) bool { return r.name == name }); i >= 0 {
 		return all[i]
 	}
-	return &room{name: name}
+	return &folder{name: name}
 }
 
-// node is a room in the picture: what is below internal alone is drawn round.
-func node(r *room) string {
+// node is a folder in the picture: what is below internal alone is drawn round.
+func node(r *folder) string {
 	id := strings.ReplaceAll(r.name, "/", "_")
 	if r.public {
 		return fmt.Sprintf("%s[%s]", id, r.name)

@@ -13,9 +13,9 @@ const listed = "m\tm\tPackage m opens.\tm/query fmt\n" +
 	"m\tm/internal/tables\tPackage tables asks.\tm/schemas/sql\n" +
 	"m\tm/schemas\tPackage schemas names.\tfmt mm/other\n"
 
-func TestRooms(t *testing.T) {
+func TestFolders(t *testing.T) {
 	t.Parallel()
-	all := rooms(listed)
+	all := folders(listed)
 	var got []string
 	for _, r := range all {
 		got = append(got, r.name+"("+strings.Join(r.parts, ",")+"):"+strings.Join(reduced(all, r), ","))
@@ -28,7 +28,7 @@ func TestRooms(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	t.Parallel()
-	text := draw(rooms(listed))
+	text := draw(folders(listed))
 	for _, want := range []string{"  query[query] --> tables(tables)\n", "| query | reads \\| pages | filter, recent |\n", "| almanac | opens |  |\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -38,10 +38,10 @@ func TestDraw(t *testing.T) {
 
 func TestCircle(t *testing.T) {
 	t.Parallel()
-	if got := circle(rooms(listed)); got != "" {
+	if got := circle(folders(listed)); got != "" {
 		t.Errorf("%s where there is no circle", got)
 	}
-	if got := circle(rooms(listed + "m\tm/schemas/sql\tPackage sql.\tm/query\n")); got != "query → schemas → query" {
+	if got := circle(folders(listed + "m\tm/schemas/sql\tPackage sql.\tm/query\n")); got != "query → schemas → query" {
 		t.Errorf("the circle is %q", got)
 	}
 }
