@@ -39,6 +39,7 @@ func documentsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.send(404, "GET", base+"/a?path=no", ""), "not_found")
 	c.send(304, "GET", base+"/a", "", "If-None-Match", `"2"`)
 	holds(t, c.send(201, "POST", base+"?path=se/lund", `{"status":"new"}`), `"version":1`, `"by":"http"`)
+	holds(t, c.send(423, "POST", base+"?lock=1&unlock=true", `{"status":"new"}`), "lost")
 	pathsOverHTTP(t, c, base)
 
 	batchOverHTTP(t, c, base)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
@@ -15,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/query"
@@ -92,10 +92,19 @@ func New(cfg Config) *API {
 
 // Add adds the routes. Each file that has some has a function for them.
 func (a *API) Add(mux *http.ServeMux) {
-	for _, add := range []func(*http.ServeMux){
+	for _, add := range []func(routes){
 		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addMetrics,
 	} {
-		add(mux)
+		add(routes{mux})
+	}
+}
+
+// routes take handlers of operations alone, so that no route is without a declaration.
+type routes struct{ mux *http.ServeMux }
+
+func (on routes) serve(op *operations.Operation, h http.HandlerFunc) {
+	for _, pattern := range op.Patterns() {
+		on.mux.HandleFunc(pattern, h)
 	}
 }
 
@@ -150,13 +159,8 @@ func (a *API) within(slots chan struct{}, what string, f answer) http.HandlerFun
 
 // writes reports whether a request is answered only once something of it is stored.
 func writes(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		return false
-	case http.MethodPost:
-		return r.URL.Path != "/v1/verify" && !strings.HasSuffix(r.URL.Path, "/load")
-	}
-	return true
+	op := operations.Of(r.Pattern)
+	return op != nil && (op.Access == operations.Writes || op.Access == operations.ReadsAndWrites)
 }
 
 func notStoring(why error, do string) error {

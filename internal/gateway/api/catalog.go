@@ -1,32 +1,36 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/internal/operations"
+)
 
 // addCatalog adds what there is: topics, shards, and what waits.
-func (a *API) addCatalog(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/topics", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *API) addCatalog(on routes) {
+	on.serve(&operations.Topics, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
 		topics, err := a.cfg.Registry.Topics(r.Context())
-		return map[string]any{"topics": topics}, err
+		return topicList{topics}, err
 	}))
-	mux.HandleFunc("GET /v1/topics/{topic}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.Topic, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
 		return a.cfg.Registry.Topic(r.Context(), r.PathValue("topic"))
 	}))
-	mux.HandleFunc("GET /v1/shards", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.Shards, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		topic, month := p.text("topic"), p.text("month")
 		if err := p.end(); err != nil {
 			return nil, err
 		}
 		shards, err := a.cfg.Reader.Shards(r.Context(), topic, month)
-		return map[string]any{"shards": filled(shards)}, err
+		return shardList{filled(shards)}, err
 	}))
-	mux.HandleFunc("GET /v1/lag", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.Lag, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		topic := p.text("topic")
 		if err := p.end(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -26,12 +27,10 @@ const (
 
 // addClickHouse adds the interface of ClickHouse's own clients. It is ClickHouse's in
 // every answer; accounts that clients name are passed over, for it reads as one.
-func (a *API) addClickHouse(mux *http.ServeMux) {
-	for _, path := range []string{"/clickhouse", "/clickhouse/{$}"} {
-		mux.HandleFunc("GET "+path, a.clickhouse)
-		mux.HandleFunc("POST "+path, a.clickhouse)
-	}
-	mux.HandleFunc("GET /clickhouse/ping", a.ping)
+func (a *API) addClickHouse(on routes) {
+	on.serve(&operations.ClickHouse, a.clickhouse)
+	on.serve(&operations.ClickHousePost, a.clickhouse)
+	on.serve(&operations.ClickHousePing, a.ping)
 }
 
 // ping answers as ClickHouse does, by a statement: it shows that the account is let in.

@@ -3,16 +3,17 @@ package api
 import (
 	"net/http"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 )
 
 // addCounts adds what counts events: in all, by time, and by the values of fields.
-func (a *API) addCounts(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/topics/{topic}/count", a.read(a.count))
-	mux.HandleFunc("GET /v1/topics/{topic}/histogram", a.read(a.histogram))
-	mux.HandleFunc("GET /v1/topics/{topic}/facets", a.read(a.facets))
-	mux.HandleFunc("GET /v1/topics/{topic}/fields", a.read(a.fields))
-	mux.HandleFunc("GET /v1/topics/{topic}/values", a.read(a.values))
+func (a *API) addCounts(on routes) {
+	on.serve(&operations.Count, a.read(a.count))
+	on.serve(&operations.Histogram, a.read(a.histogram))
+	on.serve(&operations.Facets, a.read(a.facets))
+	on.serve(&operations.Fields, a.read(a.fields))
+	on.serve(&operations.Values, a.read(a.values))
 }
 
 func (a *API) count(_ http.ResponseWriter, r *http.Request) (any, error) {
@@ -21,7 +22,19 @@ func (a *API) count(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	return a.cfg.Reader.Histogram(r.Context(), req)
+	h, err := a.cfg.Reader.Histogram(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	return counted{h.Count, h.Shards, h.Notice, h.Notes}, nil
+}
+
+// counted is how many events there are: a histogram without steps.
+type counted struct {
+	Count  uint64   `json:"count"`
+	Shards []string `json:"shards"`
+	Notice string   `json:"notice,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 }
 
 func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {

@@ -1,11 +1,12 @@
 // Package api serves reads over HTTP as JSON, NDJSON and server-sent events, writes timers
-// and documents, and begins long works as jobs. openapi.yaml lists every route with its parameters and answers.
+// and documents, and begins long works as jobs. Package operations declares every route with its parameters and answers.
 //
 // # Model
 //
 // A read is one call of package query, whose answer it passes on as it is. The parameters
 // are the flags of the verbs, under the same names (params.go). Each file has the routes
-// of one subject and a function that adds them (API.Add).
+// of one subject and a function that adds them (API.Add). /openapi.yaml is made when it is first asked for, of the
+// declarations and of the Go types of bodies and answers (answers.go).
 //
 // A page is a JSON document, or NDJSON where the client accepts that; then the header
 // Almanac-Cursor continues it. A tail is server-sent events, whose ids are positions, or

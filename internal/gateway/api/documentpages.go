@@ -37,19 +37,27 @@ func documentHistory(c *documents.Collection, p *params, _ http.ResponseWriter, 
 	return documents.Page{Documents: versions}, err
 }
 
+// loadRequest names documents.
+type loadRequest struct {
+	IDs []string `json:"ids"`
+}
+
+// batchRequest is changes that are carried out together.
+type batchRequest struct {
+	Changes []documents.Change `json:"changes"`
+}
+
 // loadDocuments answers documents aligned with their ids, null where there is none.
 func loadDocuments(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	var q struct {
-		IDs []string `json:"ids"`
-	}
+	var q loadRequest
 	if err := body(w, r, &q); err != nil {
 		return nil, err
 	}
 	docs, err := c.LoadMany(r.Context(), q.IDs)
-	return map[string]any{"documents": filled(docs)}, err
+	return documentList{filled(docs)}, err
 }
 
 // maxBatchBody bounds the body of a batch: its documents, with spaces, and the rest.
@@ -60,9 +68,7 @@ func batchDocuments(c *documents.Collection, p *params, w http.ResponseWriter, r
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	var q struct {
-		Changes []documents.Change `json:"changes"`
-	}
+	var q batchRequest
 	if err := bodyWithin(w, r, maxBatchBody, &q); err != nil {
 		return nil, err
 	}
@@ -74,5 +80,5 @@ func batchDocuments(c *documents.Collection, p *params, w http.ResponseWriter, r
 		}
 	}
 	docs, err := c.Batch(r.Context(), ops...)
-	return map[string]any{"documents": filled(docs)}, err
+	return documentList{filled(docs)}, err
 }

@@ -11,27 +11,28 @@ import (
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // addDocuments adds what stores, loads, lists and locks documents. An ETag is a document's version.
-func (a *API) addDocuments(mux *http.ServeMux) {
+func (a *API) addDocuments(on routes) {
 	if a.cfg.Documents == nil {
 		return
 	}
-	for pattern, f := range map[string]documentRoute{
-		"POST /v1/documents/{topic}":     createDocument,
-		"GET /v1/documents/{topic}/{id}": getDocument, "PUT /v1/documents/{topic}/{id}": putDocument, "DELETE /v1/documents/{topic}/{id}": removeDocument,
-		"GET /v1/documents/{topic}/{id}/lock": getLock, "POST /v1/documents/{topic}/{id}/lock": lockDocument, "DELETE /v1/documents/{topic}/{id}/lock": unlockDocument,
+	for op, f := range map[*operations.Operation]documentRoute{
+		&operations.CreateDocument: createDocument,
+		&operations.Document:       getDocument, &operations.PutDocument: putDocument, &operations.RemoveDocument: removeDocument,
+		&operations.DocumentLock: getLock, &operations.LockDocument: lockDocument, &operations.UnlockDocument: unlockDocument,
 	} {
-		mux.HandleFunc(pattern, a.onDocuments(a.timing, "requests about documents", f))
+		on.serve(op, a.onDocuments(a.timing, "requests about documents", f))
 	}
-	for pattern, f := range map[string]documentRoute{
-		"GET /v1/documents/{topic}": listDocuments, "GET /v1/documents/{topic}/{id}/history": documentHistory,
-		"POST /v1/documents/{topic}/batch": batchDocuments, "POST /v1/documents/{topic}/load": loadDocuments,
+	for op, f := range map[*operations.Operation]documentRoute{
+		&operations.Documents: listDocuments, &operations.DocumentHistory: documentHistory,
+		&operations.BatchDocuments: batchDocuments, &operations.LoadDocuments: loadDocuments,
 	} {
-		mux.HandleFunc(pattern, a.onDocuments(a.pages, "pages and batches of documents", f))
+		on.serve(op, a.onDocuments(a.pages, "pages and batches of documents", f))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/query"
 )
@@ -55,21 +56,21 @@ func (q *eraseRequest) request(now time.Time) (req erasure.Request, err error) {
 }
 
 // addErasures adds erasures.
-func (a *API) addErasures(mux *http.ServeMux) {
+func (a *API) addErasures(on routes) {
 	if a.cfg.Eraser == nil {
 		return
 	}
-	mux.HandleFunc("POST /v1/erasures", a.read(a.erase))
-	mux.HandleFunc("GET /v1/erasures", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.Erase, a.read(a.erase))
+	on.serve(&operations.Erasures, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		topic := p.text("topic")
 		if err := p.end(); err != nil {
 			return nil, err
 		}
 		all, err := a.cfg.Registry.Ledgers(r.Context())
-		return map[string]any{"erasures": filled(erasure.List(all, topic))}, err
+		return erasureList{filled(erasure.List(all, topic))}, err
 	}))
-	mux.HandleFunc("GET /v1/erasures/{id}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.ShowErasure, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
@@ -79,7 +80,7 @@ func (a *API) addErasures(mux *http.ServeMux) {
 		}
 		return x.Show(r.Context(), e.Topic, e.ID)
 	}))
-	mux.HandleFunc("POST /v1/erasures/{id}/resume", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.ResumeErasure, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		purge := p.yes("purge")
 		if err := p.end(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -14,16 +15,16 @@ import (
 const HeaderCursor = "Almanac-Cursor"
 
 // addEvents adds pages, single events and their neighbours.
-func (a *API) addEvents(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/topics/{topic}/events", a.page)
-	mux.HandleFunc("GET /v1/topics/{topic}/events/{ts}/{id}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *API) addEvents(on routes) {
+	on.serve(&operations.Events, a.page)
+	on.serve(&operations.Event, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		req, err := aroundRequest(r, false)
 		if err != nil {
 			return nil, err
 		}
 		return a.cfg.Reader.Event(r.Context(), req.Topic, req.Ts, req.ID)
 	}))
-	mux.HandleFunc("GET /v1/topics/{topic}/around/{ts}/{id}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.Around, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		req, err := aroundRequest(r, true)
 		if err != nil {
 			return nil, err

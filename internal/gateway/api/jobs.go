@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -33,8 +34,8 @@ func (a *API) workers() map[string]jobs.Worker {
 }
 
 // addJobs adds what shows and ends jobs, whatever their kind.
-func (a *API) addJobs(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/jobs", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *API) addJobs(on routes) {
+	on.serve(&operations.Jobs, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		kind, topic := p.word("kind", "", kindErasure, kindReplay, kindLetters), p.text("topic")
 		if err := p.end(); err != nil {
@@ -47,15 +48,15 @@ func (a *API) addJobs(mux *http.ServeMux) {
 				some = append(some, j)
 			}
 		}
-		return map[string]any{"jobs": some}, err
+		return jobList{some}, err
 	}))
-	mux.HandleFunc("GET /v1/jobs/{id}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.Job, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
 		return a.jobs.Get(r.Context(), r.PathValue("id"))
 	}))
-	mux.HandleFunc("DELETE /v1/jobs/{id}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.CancelJob, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}

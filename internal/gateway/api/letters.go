@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -61,8 +62,8 @@ func (l *Letters) add(o deadletters.Outcome) error {
 }
 
 // addLetters adds dead letters.
-func (a *API) addLetters(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/dead", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (a *API) addLetters(on routes) {
+	on.serve(&operations.DeadLetters, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		topic, limit := p.text("topic"), p.number("limit", 1, maxLetters)
 		if err := p.end(); err != nil {
@@ -75,9 +76,9 @@ func (a *API) addLetters(mux *http.ServeMux) {
 		for i := range list {
 			list[i].Payload = nil // a list is not for bytes
 		}
-		return map[string]any{"dead": filled(list)}, err
+		return letterList{filled(list)}, err
 	}))
-	mux.HandleFunc("GET /v1/dead/{seq}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on.serve(&operations.DeadLetter, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
@@ -90,8 +91,8 @@ func (a *API) addLetters(mux *http.ServeMux) {
 	if a.cfg.Letters == nil {
 		return
 	}
-	mux.HandleFunc("POST /v1/dead/retry", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, false) }))
-	mux.HandleFunc("POST /v1/dead/drop", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, true) }))
+	on.serve(&operations.RetryLetters, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, false) }))
+	on.serve(&operations.DropLetters, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, true) }))
 }
 
 // resolve begins the job that sends letters again or drops them.

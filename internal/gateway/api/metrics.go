@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -14,14 +15,14 @@ import (
 const frontApart = 10 * time.Second
 
 // addMetrics adds what Prometheus scrapes: the numbers of timers.
-func (a *API) addMetrics(mux *http.ServeMux) {
+func (a *API) addMetrics(on routes) {
 	if a.cfg.Timers == nil {
 		return
 	}
 	sources := append([]exposition.Source{exposition.Paced("front", a.frontMetrics, frontApart)}, a.cfg.Metrics...)
-	mux.Handle("GET /metrics", exposition.Handler(func(w http.ResponseWriter, r *http.Request, err error) {
+	on.serve(&operations.Metrics, exposition.Handler(func(w http.ResponseWriter, r *http.Request, err error) {
 		request.Fail(w, r, refusal(err))
-	}, sources...))
+	}, sources...).ServeHTTP)
 }
 
 // frontMetrics reads how the timers of every topic are.

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/operations"
 )
 
 const (
@@ -47,12 +48,12 @@ type proof struct {
 }
 
 // addProofs adds verify.
-func (a *API) addProofs(mux *http.ServeMux) {
+func (a *API) addProofs(on routes) {
 	if a.cfg.Verify == nil {
 		return
 	}
-	mux.HandleFunc("GET /v1/verify", a.read(a.lastProof))
-	mux.HandleFunc("POST /v1/verify", a.read(a.verify))
+	on.serve(&operations.Proof, a.read(a.lastProof))
+	on.serve(&operations.Verify, a.read(a.verify))
 }
 
 // proofTopic is the topic that a request names; "" for all.

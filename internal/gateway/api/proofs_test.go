@@ -29,7 +29,7 @@ func TestProofsAreMadeByPost(t *testing.T) {
 			return &verify.Report{}, nil
 		}})
 		mux := http.NewServeMux()
-		a.addProofs(mux)
+		a.addProofs(routes{mux})
 		ask := func(method string) (int, string) {
 			w := httptest.NewRecorder()
 			mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/v1/verify", nil))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
@@ -47,11 +48,11 @@ const (
 )
 
 // addReplays adds replays into a topic or a subject.
-func (a *API) addReplays(mux *http.ServeMux) {
+func (a *API) addReplays(on routes) {
 	if a.cfg.Replayer == nil {
 		return
 	}
-	mux.HandleFunc("POST /v1/replays", a.read(a.replay))
+	on.serve(&operations.Replay, a.read(a.replay))
 }
 
 // replay begins a replay and the job that carries it out.

@@ -3,13 +3,14 @@ package api
 import (
 	"net/http"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query/series"
 )
 
 // addSeries adds reads of topics of kind metric.
-func (a *API) addSeries(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/topics/{topic}/series", a.read(a.series))
-	mux.HandleFunc("GET /v1/topics/{topic}/align", a.read(a.align))
+func (a *API) addSeries(on routes) {
+	on.serve(&operations.Series, a.read(a.series))
+	on.serve(&operations.Align, a.read(a.align))
 }
 
 // listed is the answer of series.

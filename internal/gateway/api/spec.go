@@ -1,20 +1,37 @@
 package api
 
 import (
-	_ "embed" // of the specification
 	"net/http"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/internal/operations/openapi"
 )
 
-//go:embed openapi.yaml
-var spec []byte
-
-// Spec returns the specification of the API, as /openapi.yaml serves it.
-func Spec() []byte { return spec }
+// Spec returns the specification of the API, as /openapi.yaml serves it. It is made once, of the operations and
+// the types of their answers. It panics where those do not fit together, which a test finds.
+var Spec = sync.OnceValue(func() []byte {
+	d, err := openapi.Make(openapi.Info{
+		Title: "Almanac", Version: "1",
+		Description: "Events in as lines, and every read. Inputs for other programs (OTLP, Loki, Elasticsearch, syslog) follow the\n" +
+			"specifications of those. Times are RFC 3339, a date, now, or a distance back such as -15m.\n",
+	}, operations.All, &types)
+	if err != nil {
+		panic("openapi: " + err.Error())
+	}
+	text, err := yaml.Marshal(d)
+	if err != nil {
+		panic("openapi: " + err.Error())
+	}
+	return text
+})
 
 // addSpec adds the specification.
-func (a *API) addSpec(mux *http.ServeMux) {
-	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+func (a *API) addSpec(on routes) {
+	on.serve(&operations.Specification, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
-		_, _ = w.Write(spec)
+		_, _ = w.Write(Spec())
 	})
 }

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 )
 
 // addSQL adds statements.
-func (a *API) addSQL(mux *http.ServeMux) { mux.HandleFunc("POST /v1/sql", a.runSQL) }
+func (a *API) addSQL(on routes) { on.serve(&operations.SQL, a.runSQL) }
 
 // runSQL streams the answer of a statement.
 func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -19,7 +20,7 @@ import (
 const beatEvery = 15 * time.Second
 
 // addTail adds the tail.
-func (a *API) addTail(mux *http.ServeMux) { mux.HandleFunc("GET /v1/topics/{topic}/tail", a.tail) }
+func (a *API) addTail(on routes) { on.serve(&operations.Tail, a.tail) }
 
 // whenStopping calls f once the gateway stops, or returns when ctx ends.
 func (a *API) whenStopping(ctx context.Context, f func()) {

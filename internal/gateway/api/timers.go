@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -17,21 +18,21 @@ import (
 )
 
 // addTimers adds what creates, reads, changes and cancels timers. An ETag is a timer's revision.
-func (a *API) addTimers(mux *http.ServeMux) {
+func (a *API) addTimers(on routes) {
 	if a.cfg.Timers == nil {
 		return
 	}
-	for pattern, f := range map[string]timerRoute{
-		"GET /v1/timers": a.timerGroups, "POST /v1/timers/{group}": a.createTimer, "GET /v1/timers/{group}": a.listTimers,
-		"GET /v1/timers/{group}/{id}": a.getTimer, "PATCH /v1/timers/{group}/{id}": a.updateTimer, "DELETE /v1/timers/{group}/{id}": a.deleteTimer,
-		"POST /v1/timers/{group}/{id}/fire":   onTimer((*timers.Timers).FireNow),
-		"POST /v1/timers/{group}/{id}/retry":  onTimer((*timers.Timers).Retry),
-		"GET /v1/timers/{group}/{id}/history": a.timerHistory,
+	for op, f := range map[*operations.Operation]timerRoute{
+		&operations.TimerGroups: a.timerGroups, &operations.CreateTimer: a.createTimer, &operations.Timers: a.listTimers,
+		&operations.Timer: a.getTimer, &operations.UpdateTimer: a.updateTimer, &operations.DeleteTimer: a.deleteTimer,
+		&operations.FireTimer:    onTimer((*timers.Timers).FireNow),
+		&operations.RetryTimer:   onTimer((*timers.Timers).Retry),
+		&operations.TimerHistory: a.timerHistory,
 	} {
-		mux.HandleFunc(pattern, a.onTimers(f))
+		on.serve(op, a.onTimers(f))
 	}
-	for pattern, f := range map[string]answer{"GET /v1/timers/{group}/config": a.timerConfig, "PUT /v1/timers/{group}/config": a.setTimerConfig} {
-		mux.HandleFunc(pattern, a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
+	for op, f := range map[*operations.Operation]answer{&operations.TimerGroup: a.timerConfig, &operations.SetTimerGroup: a.setTimerConfig} {
+		on.serve(op, a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
 			v, err := f(w, r)
 			return v, timerError(err)
 		}))
@@ -192,7 +193,7 @@ func (a *API) deleteTimer(t *timers.Timers, p *params, _ http.ResponseWriter, r 
 		return nil, err
 	}
 	if inFlight {
-		return status{http.StatusAccepted, map[string]bool{"in_flight": true}}, nil
+		return status{http.StatusAccepted, timerInFlight{true}}, nil
 	}
 	return status{http.StatusNoContent, nil}, nil
 }
@@ -235,7 +236,7 @@ func (a *API) timerGroups(t *timers.Timers, p *params, _ http.ResponseWriter, r 
 		return nil, err
 	}
 	all, err := t.Status(r.Context())
-	return map[string]any{"groups": filled(all)}, err
+	return groupList{filled(all)}, err
 }
 
 func (a *API) timerConfig(_ http.ResponseWriter, r *http.Request) (any, error) {

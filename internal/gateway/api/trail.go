@@ -5,12 +5,13 @@ import (
 	"net/http"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query/trail"
 )
 
 // addTrail adds the trail of topics of kind audit.
-func (a *API) addTrail(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/topics/{topic}/trail", a.read(a.trail))
+func (a *API) addTrail(on routes) {
+	on.serve(&operations.Trail, a.read(a.trail))
 }
 
 // trail answers with a page of entries.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
@@ -18,9 +19,9 @@ const maxBills = 10_000
 const storedWait = 15 * time.Second
 
 // addUsage adds the bills of topics of kind meter.
-func (a *API) addUsage(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/topics/{topic}/usage", a.read(a.usage))
-	mux.HandleFunc("GET /v1/topics/{topic}/usage/diffs", a.read(a.usageDiffs))
+func (a *API) addUsage(on routes) {
+	on.serve(&operations.Usage, a.read(a.usage))
+	on.serve(&operations.UsageDiffs, a.read(a.usageDiffs))
 }
 
 // usage answers with a report.

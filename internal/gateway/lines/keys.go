@@ -42,7 +42,7 @@ type sent struct {
 	at   time.Time
 	form form
 	// answer is what the first request was answered; nil: it is under way.
-	answer *answer
+	answer *Answer
 	gone   bool // it was given up: the key is free
 }
 
@@ -138,7 +138,7 @@ func (k *keys) free(s *sent) {
 }
 
 // answered remembers the first answer; s is nil without a key.
-func (k *keys) answered(s *sent, a *answer) {
+func (k *keys) answered(s *sent, a *Answer) {
 	if s == nil {
 		return
 	}
@@ -148,14 +148,14 @@ func (k *keys) answered(s *sent, a *answer) {
 		return
 	}
 	k.bytes -= s.size()
-	kept := answer{Accepted: a.Accepted, Refused: a.Refused, Total: a.Total}
+	kept := Answer{Accepted: a.Accepted, Refused: a.Refused, Total: a.Total}
 	s.answer = &kept
 	k.bytes += s.size()
 }
 
 // again returns the first answer where a repeat of the request would be taken otherwise, as the topic
 // was changed since; nil: it is taken as before, or the first is under way.
-func (k *keys) again(s *sent, a *answer) *answer {
+func (k *keys) again(s *sent, a *Answer) *Answer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s.answer == nil || s.answer.Accepted == a.Accepted && s.answer.Total == a.Total && reflect.DeepEqual(s.answer.Refused, a.Refused) {

@@ -21,7 +21,7 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.Fields = []schemas.Field{{Name: "n", Type: schemas.TypeInt64}}
 	e, post := serveTopic(t, Config{}, topic)
-	send := func(query, body string) (int, answer) {
+	send := func(query, body string) (int, Answer) {
 		t.Helper()
 		return post(query, "application/x-ndjson", strings.NewReader(body), "Idempotency-Key", "k")
 	}
@@ -70,7 +70,7 @@ func TestKeyedRepeatOfAChangedTopic(t *testing.T) {
 	if err != nil || !first {
 		t.Fatal(first, err)
 	}
-	was := answer{Accepted: 1, Total: 1, Refused: []refused{{Line: 2, Reason: "no-time", Message: "m"}}}
+	was := Answer{Accepted: 1, Total: 1, Refused: []Refused{{Line: 2, Reason: "no-time", Message: "m"}}}
 	if k.again(mine, &was) != nil {
 		t.Error("a request under way has an answer")
 	}
@@ -79,8 +79,8 @@ func TestKeyedRepeatOfAChangedTopic(t *testing.T) {
 	if err != nil || first || k.again(mine, &was) != nil {
 		t.Fatalf("the same again: first %t, %v", first, err)
 	}
-	for name, a := range map[string]answer{
-		"both are taken": {Accepted: 2}, "none is": {Total: 2}, "another is refused": {Accepted: 1, Total: 1, Refused: []refused{{Line: 1, Reason: "no-time", Message: "m"}}},
+	for name, a := range map[string]Answer{
+		"both are taken": {Accepted: 2}, "none is": {Total: 2}, "another is refused": {Accepted: 1, Total: 1, Refused: []Refused{{Line: 1, Reason: "no-time", Message: "m"}}},
 	} {
 		if got := k.again(mine, &a); got == nil || got.Accepted != 1 || !got.Repeated || !reflect.DeepEqual(got.Refused, was.Refused) {
 			t.Errorf("%s: answered %+v", name, got)

@@ -58,10 +58,10 @@ func New(cfg Config) *Input {
 	return &Input{cfg, newKeys(time.Now)}
 }
 
-// answer is what became of a request.
-type answer struct {
+// Answer is what became of a request.
+type Answer struct {
 	Accepted int       `json:"accepted"`
-	Refused  []refused `json:"refused"`
+	Refused  []Refused `json:"refused"`
 	Total    int       `json:"refused_total"`
 	// NoTime counts the accepted that said no time and got now; TimeFields are keys of them that may have been meant.
 	NoTime     int      `json:"no_time,omitempty"`
@@ -74,8 +74,8 @@ type answer struct {
 	Error *request.Error `json:"error,omitempty"`
 }
 
-// refused is a line that was not taken.
-type refused struct {
+// Refused is a line that was not taken.
+type Refused struct {
 	Line int `json:"line"`
 	// Element is its number in an array.
 	Element int    `json:"element,omitempty"`
@@ -84,7 +84,7 @@ type refused struct {
 }
 
 // place is where a refused record is.
-func (r *refused) place() string {
+func (r *Refused) place() string {
 	if r.Element > 0 {
 		return fmt.Sprintf("element %d, in line %d", r.Element, r.Line)
 	}
@@ -198,7 +198,7 @@ func key(req *pool.Request, h http.Header) error {
 }
 
 // decode reads a body into a target.
-func decode(body []byte, contentType string, o *options, to *pool.Target) (*answer, error) {
+func decode(body []byte, contentType string, o *options, to *pool.Target) (*Answer, error) {
 	o.Topic = to.Topic()
 	if o.Format = formatOf(o.Format, contentType, body); o.Format == "" {
 		return nil, request.Refuse(http.StatusUnsupportedMediaType, "unsupported_type", fmt.Sprintf("Content-Type %q is none that events are in", contentType),
@@ -212,10 +212,10 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 		return nil, bad(err.Error(), "")
 	}
 	to.Expect(min(bytes.Count(body, []byte{'\n'})+1, len(body)/usualLine+1, MaxEvents))
-	a := &answer{Refused: []refused{}}
+	a := &Answer{Refused: []Refused{}}
 	refuse := func(line, element int, err error) {
 		if a.Total++; len(a.Refused) < maxShown {
-			a.Refused = append(a.Refused, refused{line, element, reason(err), err.Error()})
+			a.Refused = append(a.Refused, Refused{line, element, reason(err), err.Error()})
 		}
 	}
 	source := func(rec *Record) []byte {

@@ -27,14 +27,14 @@ import (
 )
 
 // serve is the input on a server of a test's own.
-func serve(t *testing.T, cfg Config) (*pooltest.Env, func(query, contentType string, body io.Reader, headers ...string) (int, answer)) {
+func serve(t *testing.T, cfg Config) (*pooltest.Env, func(query, contentType string, body io.Reader, headers ...string) (int, Answer)) {
 	t.Helper()
 	topic := schemas.NewTopic("app")
 	topic.Fields = []schemas.Field{{Name: "duration_ms", Type: "float64"}}
 	return serveTopic(t, cfg, topic)
 }
 
-func serveTopic(t *testing.T, cfg Config, topic schemas.Topic) (*pooltest.Env, func(query, contentType string, body io.Reader, headers ...string) (int, answer)) {
+func serveTopic(t *testing.T, cfg Config, topic schemas.Topic) (*pooltest.Env, func(query, contentType string, body io.Reader, headers ...string) (int, Answer)) {
 	t.Helper()
 	e := pooltest.Start(t, nil, topic)
 	cfg.Pool = e.Pool
@@ -42,7 +42,7 @@ func serveTopic(t *testing.T, cfg Config, topic schemas.Topic) (*pooltest.Env, f
 	mux.Handle("POST /v1/topics/{topic}/events", New(cfg))
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	return e, func(query, contentType string, body io.Reader, headers ...string) (int, answer) {
+	return e, func(query, contentType string, body io.Reader, headers ...string) (int, Answer) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v1/topics/app/events"+query, body)
 		if err != nil {
@@ -57,7 +57,7 @@ func serveTopic(t *testing.T, cfg Config, topic schemas.Topic) (*pooltest.Env, f
 			t.Fatal(err)
 		}
 		defer func() { _ = resp.Body.Close() }()
-		var a answer
+		var a Answer
 		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@
 //
 // # Who is authoritative
 //
-// The routes of the API say what reads (asks). That is all that is answered with events,
+// The declarations of the API say what reads (operations.Access). That is all that is answered with events,
 // documents, timers or values of them, and replays. Health, /metrics, which has numbers of groups alone,
 // and what writes are not recorded. What reaches ClickHouse or NATS by their own ports, verbs of the
 // command line among it, does not pass here.

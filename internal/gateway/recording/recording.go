@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/audit"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -64,39 +65,31 @@ func Handler(mux *http.ServeMux, cfg Config) http.Handler {
 	})
 }
 
-// asks reports whether a route's answer has what topics hold.
+// asks reports whether a route's answer has what topics hold. The API declares it; of the routes beside it, those of
+// Prometheus read.
 func asks(pattern string) bool {
+	if op := operations.Of(pattern); op != nil {
+		return op.Access == operations.Reads || op.Access == operations.ReadsAndWrites
+	}
 	method, path, ok := strings.Cut(pattern, " ")
 	if !ok { // whole trees: an input, and what is not found
 		return false
-	}
-	switch path {
-	case "/metrics", "/openapi.yaml", "/clickhouse/ping":
-		return false
-	case "/v1/sql", "/v1/replays", "/clickhouse", "/clickhouse/{$}", "/v1/documents/{topic}/load":
-		return true
-	case "/v1/erasures": // a plan counts what a condition means
-		return true
-	case "/v1/timers/{group}/{id}/fire", "/v1/timers/{group}/{id}/retry": // answered with the timer
-		return true
-	case "/v1/timers/{group}/{id}":
-		return method == http.MethodGet || method == http.MethodPatch // likewise
 	}
 	prometheus := strings.HasPrefix(strings.TrimPrefix(path, "/t/{topic}"), "/api/v1/") && !strings.HasSuffix(path, "/write")
 	return method == http.MethodGet || method == http.MethodPost && prometheus
 }
 
-// changes reports whether a route changes something beside its answer. What it changes to is not
-// recorded: names of an erasure are in the ledger alone, and payloads are larger than a record.
-func changes(pattern string) bool {
-	method, path, _ := strings.Cut(pattern, " ")
-	return method == http.MethodPatch || method == http.MethodPost && (path == "/v1/erasures" || strings.HasPrefix(path, "/v1/timers/"))
+// private reports whether what a request carries is not recorded: names of an erasure are in the ledger alone, and
+// payloads are larger than a record.
+func private(pattern string) bool {
+	op := operations.Of(pattern)
+	return op != nil && op.Access == operations.ReadsAndWrites && (op.Body == nil || op.Body.Private)
 }
 
 // record stores that a request came.
 func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) error {
 	body := ""
-	if !changes(pattern) {
+	if !private(pattern) {
 		var err error
 		if body, err = takeBody(w, r); err != nil {
 			return err

@@ -1,0 +1,49 @@
+package operations
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+var (
+	prefix      = Param{Name: "prefix", Help: "`TEXT` with which they begin"}
+	completions = atMost("how many", query.MaxCompletions)
+)
+
+// What counts events: in all, by time, and by the values of fields.
+var (
+	Count = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/count", Summary: "How many events", Access: Reads,
+		Params: []Param{inTopic, from, to, where}, Answers: ok("Count"),
+	}
+	Histogram = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/histogram", Summary: "How many events in each step of time", Access: Reads,
+		Params: []Param{
+			inTopic, from, to, where,
+			{Name: "by", Help: "split by `COLUMN` (level, service, type or a promoted lowcardinality field)"},
+			{Name: "step", Kind: Span, Help: "`LENGTH` of a bucket, such as 1m"},
+		},
+		Answers: ok("Histogram"),
+	}
+	Facets = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/facets", Summary: "The most frequent values of fields", Access: Reads,
+		Params: []Param{
+			inTopic, from, to, where,
+			{Name: "fields", Kind: Names, Help: "`NAMES` of fields, with commas between"},
+			{Name: "n", Kind: Number, Least: 1, Most: query.MaxFacetValues, Help: fmt.Sprintf("how many values of each field, 1 to %d", query.MaxFacetValues)},
+			{Name: "shards", Kind: Number, Least: 1, Most: query.MaxFacetShards, Help: fmt.Sprintf("how many of the newest shards are read, 1 to %d", query.MaxFacetShards)},
+		},
+		Answers: ok("Facets"),
+	}
+	Fields = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/fields", Summary: "Names of fields", Access: Reads,
+		Params: []Param{inTopic, from, to, prefix, completions}, Answers: ok("Fields"),
+	}
+	Values = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/values", Summary: "Values of a field", Access: Reads,
+		Params:  []Param{inTopic, from, to, prefix, completions, {Name: "field", Help: "the `FIELD` whose values are wanted"}},
+		Answers: ok("Values"),
+	}
+)

@@ -1,0 +1,71 @@
+package operations
+
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+const ndjson = "application/x-ndjson"
+
+// Events, one by one.
+var (
+	Events = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Access: Reads,
+		Params: []Param{
+			inTopic, from, to, where, cursor, limit, fields,
+			{Name: "order", Kind: Word, Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
+		},
+		Answers: []Answer{{Code: http.StatusOK, Type: "Page", Media: []string{ndjson}, Headers: []string{"Almanac-Cursor"}}},
+	}
+	SendEvents = Operation{
+		Method: http.MethodPost, Path: "/v1/topics/{topic}/events", Summary: "Store events", Access: Writes,
+		Params: []Param{
+			inTopic,
+			{Name: "Idempotency-Key", In: Header, MaxBytes: 256, Help: "the same key and body are stored once; another body under the key is refused (422)"},
+			{Name: "ack", Words: []string{"none", "stream", "stored"}, Help: "when to answer: at once, on disk, in SQL"},
+			{Name: "refuse", Words: []string{"lines", "all"}, Help: "all refuses the request where one line is refused"},
+			{Name: "format", Words: []string{"json", "ndjson", "text", "logfmt", "csv"}, Help: "`FORMAT` of the body"},
+			{Name: "multiline", Help: "`REGEX` that begins a record; other lines belong to the one before"},
+			{Name: "ts_field", Help: "`FIELD` that holds the time; of several, parted by commas, the first that a record has"},
+			{Name: "ts_format", Help: "`FORM` of times"},
+			{Name: "require_ts", Kind: Switch, Help: "refuse records without a time; false gives them now. Default: refused where ts_field or ts_format is given, else now, and counted as no_time"},
+			{Name: "delimiter", Help: "`CHARACTER` between the cells of a csv row"},
+			{Name: "tz", Help: "`ZONE` of times that name none, such as Europe/Berlin"},
+			{Name: "year", Kind: Number, Help: "`YEAR` of the first record, for times without one"},
+			{Name: "user_field", Help: "`FIELD` that becomes user_id"},
+			{Name: "user_regex", Help: "`REGEX` whose one group is user_id"},
+			{Name: "extract", Help: "`REGEX` whose named groups become fields"},
+			{Name: "drop_raw", Kind: Switch, Help: "keep only what extract names, and not the whole line as message"},
+			{Name: "service", Help: "`NAME` for events without a service"},
+			{Name: "type", Help: "`NAME` for events without a type"},
+			{Name: "level", Help: "`NAME` for events without a level"},
+		},
+		Body:    &Body{Media: []string{ndjson, "application/json", "text/plain", "text/csv"}},
+		Answers: append(ok("Accepted"), accepted("Accepted")),
+		Refused: []int{http.StatusUnprocessableEntity, http.StatusUnsupportedMediaType}, Refusal: "RefusedLines",
+	}
+	Event = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/events/{ts}/{id}", Summary: "One event", Access: Reads,
+		Params: []Param{inTopic, eventTs, eventID}, Answers: ok("Event"),
+	}
+	Around = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/around/{ts}/{id}", Summary: "An event and its neighbours", Access: Reads,
+		Params: []Param{
+			inTopic, eventTs, eventID,
+			{Name: "n", Kind: Number, Least: 1, Most: query.MaxAround, Help: "how many events on each side"},
+			where,
+		},
+		Answers: ok("Around"),
+	}
+	Tail = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/tail", Summary: "Events as they are routed", Access: Reads,
+		Params: []Param{
+			inTopic, where, fields,
+			{Name: "from_pos", Help: "`POSITION` to go on behind, as Last-Event-ID. It is refused where what it names is lost"},
+			{Name: "since", Kind: Time, Help: "`TIME` from when on what was routed is shown"},
+			{Name: "Last-Event-ID", In: Header, Help: "position to go on behind"},
+		},
+		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/event-stream", ndjson}}},
+	}
+)

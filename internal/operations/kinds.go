@@ -1,0 +1,80 @@
+package operations
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/almanac-events/almanac/query/series"
+	"github.com/almanac-events/almanac/query/trail"
+	"github.com/almanac-events/almanac/query/usage"
+)
+
+// What a bill is made of.
+var (
+	ofMeter    = Param{Name: "meter", Help: "only this `METER`"}
+	ofProvider = Param{Name: "provider", Help: "only this `PROVIDER`"}
+	ofSpace    = Param{Name: "space", Help: "only this `SPACE`"}
+	ofCustomer = Param{Name: "customer", Help: "only this `CUSTOMER`"}
+	measure    = Param{Name: "measure", Kind: Word, Words: texts(usage.Measures), Help: "integral, sum or count"}
+)
+
+// Reads of topics of one kind.
+var (
+	Series = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/series", Summary: "Series of a topic of kind metric", Access: Reads,
+		Params: []Param{
+			inTopic,
+			{Name: "metric", Help: "only series of this `NAME`"}, seriesOf,
+			helped(from, "only series with points from `TIME` on"), helped(to, "only series with points before `TIME`"), limit, waits,
+		},
+		Answers: ok("SeriesList"),
+	}
+	Align = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/align", Summary: "Aligned and reduced points of a metric", Access: Reads,
+		Params: []Param{
+			inTopic,
+			{Name: "metric", Help: "`NAME` of the metric"}, seriesOf, from, to,
+			{Name: "period", Kind: Span, Help: "`LENGTH` of a window: a multiple of 1m"},
+			{Name: "align", Words: texts(series.Aligners), Help: "how the points of a series become one value a window"},
+			{Name: "reduce", Words: texts(series.Reducers), Help: "how the values of many series become one"},
+			{Name: "by", Kind: Names, Help: "`LABELS` to group series by; also service, user_id, unit"},
+			{Name: "final", Kind: Switch, Help: "only windows that are final"},
+			waits,
+		},
+		Answers: ok("Aligned"),
+	}
+	Usage = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage", Summary: "Bills of a topic of kind meter, or with `at` what is held at an instant", Access: Reads,
+		Params: []Param{
+			inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits,
+			{Name: "group_by", Words: texts(slices.Concat(usage.Groupings, usage.Pairs)), Help: "a bill for each"},
+			{Name: "at", Kind: Time, Help: "in place of from, to and measure: the `TIME` at which sizes are held. Diffs of its millisecond count"},
+		},
+		Answers: []Answer{{Code: http.StatusOK, Type: "Usage", Or: "Sizes"}},
+	}
+	UsageDiffs = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage/diffs", Summary: "The diffs behind a bill, the oldest first", Access: Reads,
+		Params:  []Param{inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits, limit, cursor},
+		Answers: ok("UsageDiffs"),
+	}
+	Trail = Operation{
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/trail", Summary: "Changes with how they ended, and the activity of requests, of a topic of kind audit", Access: Reads,
+		Description: "Besides scope one of these must be given - request, resource, actor, service with resource_type, or open.",
+		Params: []Param{
+			inTopic,
+			{Name: "request", Help: "show only the `REQUEST` of that id"},
+			{Name: "resource", Help: "show only this `RESOURCE`"},
+			{Name: "service", Help: "show only this `SERVICE`"},
+			{Name: "resource_type", Help: "show only resources of this `TYPE`"},
+			{Name: "method", Help: "show only this `METHOD`"},
+			where, from, to,
+			{Name: "open_after", Kind: Span, Help: "with open: `LENGTH` of time that a change may take"},
+			atMost("how many entries", trail.MaxLimit), cursor,
+			{Name: "scope", Kind: Texts, Required: true, Help: "`SCOPE` whose resources to show; may be given several times"},
+			{Name: "actor", Kind: Texts, Help: "who acted, as it is stored; may be given several times"},
+			{Name: "open", Kind: Switch, Help: "show changes that were announced and not concluded"},
+			{Name: "history", Kind: Switch, Help: "show every event of each entry"},
+		},
+		Answers: ok("Trail"),
+	}
+)

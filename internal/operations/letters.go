@@ -1,0 +1,34 @@
+package operations
+
+import "net/http"
+
+// MaxLetters bounds a list of dead letters.
+const MaxLetters = 1000
+
+const letterExample = "4711@2026-11-20T12:00:00.123456789Z"
+
+var (
+	ofReason = Param{Name: "reason", Help: "only letters with this `REASON`"}
+	settled  = append(ok("Settled"), accepted("Job"))
+)
+
+// Dead letters.
+var (
+	DeadLetters = Operation{
+		Method: http.MethodGet, Path: "/v1/dead", Summary: "Dead letters", Access: Reads,
+		Params: []Param{ofTopic, atMost("how many", MaxLetters)}, Answers: ok("DeadLetters"),
+	}
+	DeadLetter = Operation{
+		Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Access: Reads,
+		Params:  []Param{{Name: "seq", In: Path, Required: true, Help: "the id of a dead letter: its number and time. A number alone is what has it now"}},
+		Answers: ok("DeadLetter"),
+	}
+	RetryLetters = Operation{
+		Method: http.MethodPost, Path: "/v1/dead/retry", Summary: "Send dead letters again", Access: Writes,
+		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id, or its number alone"}}, Answers: settled,
+	}
+	DropLetters = Operation{
+		Method: http.MethodPost, Path: "/v1/dead/drop", Summary: "Drop dead letters", Access: Writes,
+		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id"}}, Answers: settled,
+	}
+)

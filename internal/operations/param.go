@@ -1,0 +1,94 @@
+package operations
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Param is one parameter of an operation.
+type Param struct {
+	Name string
+	In   In
+	Kind Kind
+	// Help says what it is. A word in backticks stands for the value, as flags have it.
+	Help string
+	// Words are the values that there are. The first of a Word is its default.
+	Words []string
+	// Least and Most bound a Number.
+	Least, Most int
+	// Required: the operation refuses to be without.
+	Required bool
+	// Empty: an empty value means something.
+	Empty   bool
+	Example string
+	// MaxBytes bounds a text; 0: it is not bounded here.
+	MaxBytes int
+}
+
+// In is where a request has a parameter.
+type In int
+
+// Where a parameter may be.
+const (
+	Query In = iota
+	Path
+	Header
+)
+
+// Kind is the type of a parameter.
+type Kind int
+
+const (
+	// Text is any text.
+	Text Kind = iota
+	// Texts is a text that may be given several times.
+	Texts
+	// Number is a whole number from Least to Most.
+	Number
+	// Token is the token of a lock.
+	Token
+	// Time is a point in time: RFC 3339, a date, now, or a distance back.
+	Time
+	// End is a time at which a range ends.
+	End
+	// Span is a length of time.
+	Span
+	// Wait is a length of time that may be 0.
+	Wait
+	// Switch is true where it is given without a value.
+	Switch
+	// Word is one of Words.
+	Word
+	// Names are names with commas between.
+	Names
+)
+
+// Description is the help text as a sentence.
+func (p *Param) Description() string {
+	text := p.Help
+	if before, rest, ok := strings.Cut(text, "`"); ok {
+		name, after, _ := strings.Cut(rest, "`")
+		text = before + strings.ToLower(name) + after
+	}
+	first, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[n:]
+}
+
+// required is a parameter that must be given.
+func required(p Param) Param {
+	p.Required = true
+	return p
+}
+
+// helped is a parameter with another help text.
+func helped(p Param, help string) Param {
+	p.Help = help
+	return p
+}
+
+// named is a parameter under another name.
+func named(p Param, name string) Param {
+	p.Name = name
+	return p
+}

@@ -1,0 +1,32 @@
+package operations
+
+import "net/http"
+
+const anything = "*/*"
+
+var (
+	statement = Param{Name: "query", Help: "a `STATEMENT`; the body follows it"}
+	relayed   = []Answer{{Text: "As ClickHouse answers", Media: []string{anything}}}
+)
+
+// Statements.
+var (
+	SQL = Operation{
+		Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Access: Reads,
+		Params:  []Param{{Name: "format", Help: "`NAME` of a ClickHouse format; JSONEachRow unless told"}},
+		Body:    &Body{Media: []string{"text/plain"}},
+		Answers: []Answer{{Code: http.StatusOK, Text: "OK, in the format that was asked for", Media: []string{anything}}},
+	}
+	ClickHouse = Operation{
+		Method: http.MethodGet, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Access: Reads, Foreign: true,
+		Params: []Param{statement}, Answers: relayed,
+	}
+	ClickHousePost = Operation{
+		Method: http.MethodPost, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Access: Reads, Foreign: true,
+		Params: []Param{statement}, Body: &Body{Optional: true, Media: []string{anything}}, Answers: relayed,
+	}
+	ClickHousePing = Operation{
+		Method: http.MethodGet, Path: "/clickhouse/ping", Summary: "Whether ClickHouse answers", Foreign: true,
+		Answers: []Answer{{Code: http.StatusOK, Media: []string{anything}}},
+	}
+)

@@ -1,0 +1,81 @@
+package operations
+
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+)
+
+var (
+	timerTopic = Param{Name: "topic", Help: "`TOPIC` of kind timer; timers where absent"}
+	inGroup    = Param{Name: "group", In: Path, Required: true, Help: "a `GROUP` of timers"}
+	timerID    = Param{Name: "id", In: Path, Required: true, Help: "the id of a timer"}
+	timerMatch = Param{Name: "If-Match", In: Header, Help: "the ETag that the timer must have: its revision"}
+	ofTimer    = []Param{inGroup, timerID, timerTopic}
+	ofGroup    = []Param{inGroup, timerTopic}
+	oneTimer   = Answer{Code: http.StatusOK, Type: "Timer", Headers: etag}
+	newTimer   = Answer{Code: http.StatusCreated, Type: "Timer", Headers: etag}
+	conflict   = []int{http.StatusConflict}
+	states     = texts([]timer.State{timer.StatePending, timer.StateFiring, timer.StateDone, timer.StateFailed, timer.StateCancelled})
+)
+
+// maxTimerPage bounds a page of timers.
+const maxTimerPage = 1000
+
+// Timers and their groups.
+var (
+	TimerGroups = Operation{
+		Method: http.MethodGet, Path: "/v1/timers", Summary: "The groups of timers, and how their timers are", Access: Reads,
+		Params: []Param{timerTopic}, Answers: ok("TimerGroups"),
+	}
+	Timers = Operation{
+		Method: http.MethodGet, Path: "/v1/timers/{group}", Summary: "Timers of a group that are in the front, by due time", Access: Reads,
+		Params: []Param{
+			inGroup, timerTopic,
+			{Name: "state", Words: states, Help: "only timers in this `STATE`"},
+			{Name: "due_before", Kind: Time, Help: "only timers due before this `TIME`"},
+			atMost("how many timers", maxTimerPage), cursor,
+			{Name: "slot", Kind: Number, Most: schemas.MaxTimerSlots - 1, Help: "only timers of this `SLOT`: CRC-32 (IEEE) of the id modulo the slots of the group"},
+		},
+		Answers: ok("Timers"),
+	}
+	CreateTimer = Operation{
+		Method: http.MethodPost, Path: "/v1/timers/{group}", Summary: "Create a timer; the same content again is the same timer", Access: Writes,
+		Params: ofGroup, Body: sends("TimerRequest"), Answers: []Answer{oneTimer, newTimer}, Refused: conflict,
+	}
+	TimerGroup = Operation{
+		Method: http.MethodGet, Path: "/v1/timers/{group}/config", Summary: "A group's settings", Access: Reads,
+		Params: ofGroup, Answers: ok("TimerGroup"),
+	}
+	SetTimerGroup = Operation{
+		Method: http.MethodPut, Path: "/v1/timers/{group}/config", Summary: "Declare a group, or replace its settings; its slots are frozen", Access: Writes,
+		Params: ofGroup, Body: sends("TimerGroupRequest"), Answers: append(ok("TimerGroup"), Answer{Code: http.StatusCreated, Type: "TimerGroup"}), Refused: conflict,
+	}
+	Timer = Operation{
+		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}", Summary: "One timer", Access: Reads,
+		Params: ofTimer, Answers: []Answer{oneTimer},
+	}
+	UpdateTimer = Operation{
+		Method: http.MethodPatch, Path: "/v1/timers/{group}/{id}", Summary: "Change a pending timer", Access: ReadsAndWrites,
+		Params: append([]Param{timerMatch}, ofTimer...), Body: &Body{Type: "TimerRequest", Private: true}, Answers: []Answer{oneTimer},
+		Refused: []int{http.StatusConflict, http.StatusPreconditionFailed},
+	}
+	DeleteTimer = Operation{
+		Method: http.MethodDelete, Path: "/v1/timers/{group}/{id}", Summary: "Cancel a timer; 202 where it is being called at this moment", Access: Writes,
+		Params: append([]Param{timerMatch}, ofTimer...), Answers: []Answer{accepted("InFlight"), {Code: http.StatusNoContent}},
+		Refused: []int{http.StatusConflict, http.StatusPreconditionFailed},
+	}
+	FireTimer = Operation{
+		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/fire", Summary: "Make a pending timer due now", Access: ReadsAndWrites,
+		Params: ofTimer, Answers: []Answer{oneTimer}, Refused: conflict,
+	}
+	RetryTimer = Operation{
+		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/retry", Summary: "Make a failed timer pending again", Access: ReadsAndWrites,
+		Params: ofTimer, Answers: []Answer{oneTimer}, Refused: conflict,
+	}
+	TimerHistory = Operation{
+		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}/history", Summary: "Every transition of a timer, oldest first", Access: Reads,
+		Params: ofTimer, Answers: ok("Timers"),
+	}
+)
