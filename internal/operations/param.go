@@ -75,12 +75,6 @@ func (p *Param) Description() string {
 	return string(unicode.ToUpper(first)) + text[n:]
 }
 
-// required is a parameter that must be given.
-func required(p Param) Param {
-	p.Required = true
-	return p
-}
-
 // helped is a parameter with another help text.
 func helped(p Param, help string) Param {
 	p.Help = help
