@@ -54,6 +54,9 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 	if err := c.checkAll(ops); err != nil {
 		return nil, err
 	}
+	if err := c.removed.Check(ctx); err != nil {
+		return nil, err
+	}
 	generated, admitted, in := generatedOf(ops), 0, time.Time{}
 	created := allCreate(ops)
 	for try := range tries {

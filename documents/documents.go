@@ -26,6 +26,8 @@ type Collection struct {
 	w     *fronts.Writer
 	reg   *registry.Registry
 	cfg   Config
+	// removed refuses writes once the topic was removed.
+	removed *registry.Guard
 	// ledger says what is being erased.
 	ledger *registry.LedgerCache
 	// taken: the last creates found an id taken, so those that follow look first.
@@ -91,7 +93,7 @@ func Open(ctx context.Context, nc *nats.Conn, topic string, cfg Config) (*Collec
 	if err != nil {
 		return nil, err
 	}
-	c := &Collection{topic: t, w: w, reg: reg, cfg: cfg, ledger: registry.NewLedgerCache(reg)}
+	c := &Collection{topic: t, removed: registry.NewGuard(reg, t, time.Now()), w: w, reg: reg, cfg: cfg, ledger: registry.NewLedgerCache(reg)}
 	return c, c.checkFront(ctx)
 }
 
@@ -102,6 +104,9 @@ func (c *Collection) now(ctx context.Context) (int64, error) {
 	}
 	return c.w.Now(ctx)
 }
+
+// Gone reports whether a write found that the topic was removed: open it again.
+func (c *Collection) Gone() bool { return c.removed.Gone() }
 
 // Topic returns the topic's descriptor.
 func (c *Collection) Topic() schemas.Topic { return c.topic }

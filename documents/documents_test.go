@@ -310,3 +310,29 @@ func TestCreateOfAStubUnanswered(t *testing.T) {
 		t.Errorf("%v, %d answers lost", err, lost.Load())
 	}
 }
+
+// A collection that is open since before its topic was removed refuses changes, and so do its locks.
+func TestRemovedTopicIsNotWrittenTo(t *testing.T) {
+	t.Parallel()
+	c, ctx := open(t, nil)
+	if _, err := c.Create(ctx, New{ID: "a", Path: "p", Body: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	name := c.topic.Name
+	if _, err := c.reg.BeginRemoval(ctx, name, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.reg.ForgetTopic(ctx, name); err != nil {
+		t.Fatal(err)
+	}
+	c.removed = registry.NewGuard(c.reg, c.topic, time.Now().Add(-registry.GuardStaleness))
+	if _, err := c.Create(ctx, New{ID: "b", Path: "p", Body: []byte(`{}`)}); !errors.Is(err, schemas.ErrUnknownTopic) || !c.Gone() {
+		t.Errorf("a document: %v", err)
+	}
+	if err := c.Remove(ctx, "a", Always); !errors.Is(err, schemas.ErrUnknownTopic) {
+		t.Errorf("a removal: %v", err)
+	}
+	if _, err := c.Lock(ctx, "a", "x", time.Minute); !errors.Is(err, schemas.ErrUnknownTopic) {
+		t.Errorf("a lock: %v", err)
+	}
+}

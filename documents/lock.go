@@ -96,6 +96,9 @@ func (c *Collection) relock(ctx context.Context, id string, next func(held *docu
 	if err := c.checkID(id); err != nil {
 		return nil, err
 	}
+	if err := c.removed.Check(ctx); err != nil {
+		return nil, err
+	}
 	for range tries {
 		held, err := c.lockOf(ctx, id)
 		if err != nil {

@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // TestLateIsCountedOnce holds that a message of a removed topic counts once, however often it is read, and that producers are bounded.
@@ -23,4 +26,50 @@ func TestLateIsCountedOnce(t *testing.T) {
 	if l.Messages != 100 || l.Events != want || len(l.Producers) != MaxLateProducers || !l.Last.Equal(at.Add(100)) {
 		t.Errorf("%+v, expected 100 messages with %d events", l, want)
 	}
+}
+
+// TestGuardOfARemovedTopic holds that a program which writes to a topic for long is refused once that was removed, also where the name is another
+// topic's since, and neither before nor where the registry lost the topic.
+func TestGuardOfARemovedTopic(t *testing.T) {
+	t.Parallel()
+	r, ctx := open(t), timeout(t)
+	declare := func(name string) *Guard {
+		if _, _, err := r.Apply(ctx, schemas.NewTopic(name), false); err != nil {
+			t.Fatal(err)
+		}
+		topic, err := r.Topic(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewGuard(r, topic, time.Now())
+	}
+	check := func(what string, g *Guard, refused bool) {
+		t.Helper()
+		g.read = time.Time{}
+		if err := g.Check(ctx); errors.Is(err, schemas.ErrUnknownTopic) != refused || g.Gone() != refused || !refused && err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	app, late, lost := declare("app"), declare("app"), declare("lost")
+	check("a topic that is there", app, false)
+	if err := r.kv.Purge(ctx, schemas.TopicKey("lost")); err != nil {
+		t.Fatal(err)
+	}
+	check("one that the registry lost", lost, false)
+	if _, err := r.BeginRemoval(ctx, "app", noon); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ForgetTopic(ctx, "app"); err != nil {
+		t.Fatal(err)
+	}
+	if err := late.Check(ctx); err != nil {
+		t.Errorf("a moment after it was read: %v", err)
+	}
+	check("one that is being removed", app, true)
+	if _, err := r.AmendRemoval(ctx, "app", func(d *Removal) bool { d.Ended = &noon; return true }); err != nil {
+		t.Fatal(err)
+	}
+	again := declare("app")
+	check("one whose name is another's", late, true)
+	check("that one", again, false)
 }

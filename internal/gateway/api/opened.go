@@ -7,7 +7,7 @@ import (
 )
 
 // opened keeps what stands on topics open for openFor, and then as long as it says that it
-// is current. The zero value is ready.
+// is current. What says that its topic is gone is opened again. The zero value is ready.
 type opened[T any] struct {
 	mu    sync.Mutex
 	known map[string]openedAt[T]
@@ -27,6 +27,9 @@ func (o *opened[T]) open(ctx context.Context, open func(context.Context, string)
 	o.mu.Lock()
 	known, ok := o.known[topic]
 	o.mu.Unlock()
+	if gone, can := any(known.part).(interface{ Gone() bool }); ok && can && gone.Gone() {
+		ok = false
+	}
 	if ok && time.Since(known.at) < openFor {
 		return known.part, nil
 	}
