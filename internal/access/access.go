@@ -1,0 +1,150 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Action is what an operation does, as far as rights go.
+type Action string
+
+// The actions.
+const (
+	Open    Action = ""        // health, version: nothing is asked
+	Send    Action = "send"    // events into a topic
+	Change  Action = "change"  // documents, locks, timers of a topic
+	Read    Action = "read"    // events, counts, series, documents of a topic
+	SQL     Action = "sql"     // statements of the reader's account, over all topics
+	Operate Action = "operate" // erasures, dead letters, replays, jobs of a topic
+	Admin   Action = "admin"   // topics and their rules, tokens
+	Metrics Action = "metrics" // /metrics
+)
+
+// Role is a right that a token has.
+type Role string
+
+// The roles.
+const (
+	RoleWrite   Role = "write"
+	RoleRead    Role = "read"
+	RoleSQL     Role = "sql"
+	RoleOperate Role = "operate"
+	RoleAdmin   Role = "admin"
+	RoleMetrics Role = "metrics"
+)
+
+// Right says what a role may do. The tables of README and SECURITY.md are made of it.
+type Right struct {
+	Role    Role
+	Actions []Action
+	// Short is for help: what a token of the role can do.
+	Short string
+	// Everywhere says that the role is not of some topics.
+	Everywhere bool
+}
+
+// Rights are all roles, from the least to the greatest.
+var Rights = []Right{
+	{RoleMetrics, []Action{Metrics}, "reads /metrics", true},
+	{RoleWrite, []Action{Send, Change}, "sends events, and writes documents and timers", false},
+	{RoleRead, []Action{Read}, "reads events, counts, series, usage, documents and timers", false},
+	{RoleSQL, []Action{SQL}, "asks SQL, which sees every topic", true},
+	{RoleOperate, []Action{Read, Operate}, "reads, erases, replays, and settles dead letters", false},
+	{RoleAdmin, []Action{Send, Change, Read, SQL, Operate, Admin, Metrics}, "does everything, and declares topics and tokens", true},
+}
+
+// right returns what a role may do.
+func right(r Role) (Right, bool) {
+	i := slices.IndexFunc(Rights, func(x Right) bool { return x.Role == r })
+	if i < 0 {
+		return Right{}, false
+	}
+	return Rights[i], true
+}
+
+// OnLoopback are the actions of a client without a secret, at an `up` that listens on loopback:
+// what neither changes what is stored nor costs without bound.
+var OnLoopback = []Action{Send, Read, SQL, Metrics}
+
+// Every is the topic of a grant that holds for all of them.
+const Every = "*"
+
+// Grant is a role for topics.
+type Grant struct {
+	Role   Role
+	Topics []string // names, or Every
+}
+
+// covers reports whether a grant allows an action on a topic. An empty topic is "of all topics".
+func (g *Grant) covers(a Action, topic string) bool {
+	r, ok := right(g.Role)
+	if !ok || !slices.Contains(r.Actions, a) {
+		return false
+	}
+	return r.Everywhere || slices.Contains(g.Topics, Every) || topic != "" && slices.Contains(g.Topics, topic)
+}
+
+// Principal is who asks.
+type Principal struct {
+	// Name is the token's; the actor of what it does in trails. Empty: a client without a secret.
+	Name   string
+	Grants []Grant
+	// Free are the actions that it may do without a grant.
+	Free []Action
+	// Token is the one it came by; nil without one.
+	Token *Token
+}
+
+// May returns nil where the principal may do an action on a topic, and a *Denied otherwise. An empty topic is an
+// operation over all of them, which a grant for some does not cover.
+func (p *Principal) May(a Action, topic string) error {
+	if a == Open || slices.Contains(p.Free, a) {
+		return nil
+	}
+	for i := range p.Grants {
+		if p.Grants[i].covers(a, topic) {
+			return nil
+		}
+	}
+	return &Denied{Name: p.Name, Action: a, Topic: topic, Roles: rolesFor(a)}
+}
+
+// Topics returns those of all that the principal may do an action on: what a list shows.
+func (p *Principal) Topics(a Action, all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(t string) bool { return p.May(a, t) != nil })
+}
+
+// rolesFor returns the roles that allow an action, the least first.
+func rolesFor(a Action) (roles []Role) {
+	for i := range Rights {
+		if slices.Contains(Rights[i].Actions, a) {
+			roles = append(roles, Rights[i].Role)
+		}
+	}
+	return roles
+}
+
+// Denied is an action that a principal may not do.
+type Denied struct {
+	Name   string // of the token; empty: there is none
+	Action Action
+	Topic  string // empty: all topics
+	Roles  []Role // that would allow it
+}
+
+func (d *Denied) Error() string {
+	of := "all topics"
+	if d.Topic != "" {
+		of = fmt.Sprintf("topic %q", d.Topic)
+	}
+	roles := make([]string, len(d.Roles))
+	for i, r := range d.Roles {
+		roles[i] = string(r)
+	}
+	want := strings.Join(roles, " or ")
+	if d.Name == "" {
+		return fmt.Sprintf("this needs a token with the role %s for %s", want, of)
+	}
+	return fmt.Sprintf("token %q does not have the role %s for %s", d.Name, want, of)
+}

@@ -1,0 +1,200 @@
+package access
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Every role and action, on its topic, on another, and on all of them: exactly what the table says.
+func TestMay(t *testing.T) {
+	t.Parallel()
+	actions := []Action{Send, Change, Read, SQL, Operate, Admin, Metrics}
+	want := map[Role][3]string{ // on app, on other, on all
+		RoleMetrics: {"metrics", "metrics", "metrics"},
+		RoleWrite:   {"send change", "", ""},
+		RoleRead:    {"read", "", ""},
+		RoleSQL:     {"sql", "sql", "sql"},
+		RoleOperate: {"read operate", "", ""},
+		RoleAdmin:   {"send change read sql operate admin metrics", "send change read sql operate admin metrics", "send change read sql operate admin metrics"},
+	}
+	for _, r := range Rights {
+		p := Principal{Name: "t", Grants: []Grant{{r.Role, []string{"app"}}}}
+		for i, topic := range []string{"app", "other", ""} {
+			t.Run(fmt.Sprintf("%s on %q", r.Role, topic), func(t *testing.T) {
+				t.Parallel()
+				var may []string
+				for _, a := range actions {
+					err := p.May(a, topic)
+					var denied *Denied
+					if err != nil && (!errors.As(err, &denied) || !strings.Contains(err.Error(), string(denied.Roles[0]))) {
+						t.Errorf("%s: %v", a, err)
+					}
+					if err == nil {
+						may = append(may, string(a))
+					}
+				}
+				if got := strings.Join(may, " "); got != want[r.Role][i] {
+					t.Errorf("it may %q, expected %q", got, want[r.Role][i])
+				}
+				if p.May(Open, topic) != nil {
+					t.Error("health is refused")
+				}
+			})
+		}
+	}
+}
+
+func TestAnonymous(t *testing.T) {
+	t.Parallel()
+	for a, loopback := range map[Action]bool{Send: true, Read: true, SQL: true, Metrics: true, Change: false, Operate: false, Admin: false, Open: true} {
+		t.Run(string(a), func(t *testing.T) {
+			t.Parallel()
+			if may := Anonymous(true).May(a, "app") == nil; may != loopback {
+				t.Errorf("on loopback: %v", may)
+			}
+			if may := Anonymous(false).May(a, "app") == nil; may != (a == Open) {
+				t.Errorf("beyond loopback: %v", may)
+			}
+		})
+	}
+}
+
+func TestAuthenticate(t *testing.T) {
+	t.Parallel()
+	secret, id := NewSecret()
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	tokens := NewTokens([]Token{{
+		Name: "api", ID: id, Digest: DigestOf(secret), Grants: []Grant{{RoleWrite, []string{"app"}}}, Expires: now.Add(time.Hour),
+		From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}})
+	other, _ := NewSecret()
+	inside := netip.MustParseAddr("10.1.2.3")
+	for name, c := range map[string]struct {
+		Asked
+		ok  bool
+		why string
+	}{
+		"right":               {Asked{secret, inside, now}, true, ""},
+		"mapped address":      {Asked{secret, netip.MustParseAddr("::ffff:10.1.2.3"), now}, true, ""},
+		"none":                {Asked{"", inside, now}, false, "form"},
+		"no token's":          {Asked{other, inside, now}, false, "an id that no token has"},
+		"wrong, id right":     {Asked{secret[:len(secret)-1] + "!", inside, now}, false, "a wrong secret"},
+		"past its end":        {Asked{secret, inside, now.Add(time.Hour)}, false, "ended"},
+		"from elsewhere":      {Asked{secret, netip.MustParseAddr("192.0.2.1"), now}, false, "another network"},
+		"the digest as given": {Asked{DigestOf(secret).String(), inside, now}, false, "form"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, why, err := tokens.Authenticate(&c.Asked)
+			if (err == nil) != c.ok || !strings.Contains(why, c.why) || c.ok && (p.Name != "api" || p.Token == nil) {
+				t.Errorf("%+v, %q, %v", p, why, err)
+			}
+			if err != nil && err.Error() != ErrUnauthenticated.Error() {
+				t.Errorf("the error tells more: %v", err)
+			}
+			if strings.Contains(why, secret) {
+				t.Errorf("the reason has the secret: %s", why)
+			}
+		})
+	}
+}
+
+func TestSecretOf(t *testing.T) {
+	t.Parallel()
+	secret, id := NewSecret()
+	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	for name, h := range map[string][2]string{
+		"bearer":           {"Authorization", "Bearer " + secret},
+		"lower case":       {"Authorization", "bearer  " + secret},
+		"basic":            {"Authorization", "Basic " + b64("any:"+secret)},
+		"elastic":          {"Authorization", "ApiKey " + b64(id+":"+secret)},
+		"elastic, as is":   {"Authorization", "ApiKey " + secret},
+		"clickhouse":       {"X-ClickHouse-Key", secret},
+		"influx's, vmauth": {"Authorization", "Token " + secret},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := SecretOf(http.Header{http.CanonicalHeaderKey(h[0]): {h[1]}}); got != secret {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+	if got := SecretOf(http.Header{}); got != "" {
+		t.Errorf("of no header: %q", got)
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	secret, id := NewSecret()
+	hash := DigestOf(secret).String()
+	for name, c := range map[string]struct{ text, says string }{
+		"empty":              {"", ""},
+		"whole":              {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app, auth], expires: 2027-11-01, from: [10.0.0.0/8], rate: {events: 5000, bytes: 10485760}}]`, ""},
+		"no role":            {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `"}]`, "it has no role"},
+		"no topic's name":    {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", read: ["a b"]}]`, `"a b" is not a topic's name`},
+		"an unknown key":     {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", reed: [app]}]`, "reed"},
+		"a secret as a hash": {`tokens: [{name: api, id: ` + id + `, hash: ` + secret + `, sql: true}]`, "as `almanac token add` prints them"},
+		"an end":             {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", sql: true, expires: soon}]`, "expected a date"},
+		"a name":             {`tokens: [{name: "a b", id: ` + id + `, hash: "` + hash + `", sql: true}]`, "a name is"},
+		"two of one name":    {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: a, id: zzzzzz, hash: "` + hash + `", sql: true}]`, "two have"},
+		"not YAML":           {"tokens: [", "not a token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, err := Parse([]byte(c.text))
+			if (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) || !errors.Is(err, ErrToken) || strings.Contains(err.Error(), secret)) {
+				t.Fatalf("%v", err)
+			}
+			if err != nil {
+				return
+			}
+			text, err := Text(all)
+			again, err2 := Parse(text)
+			if err := errors.Join(err, err2); err != nil || fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", all) {
+				t.Errorf("%v: %+v, written and read: %+v\n%s", err, all, again, text)
+			}
+		})
+	}
+}
+
+// A peer tries ten times a minute without a wait, and no number of peers grows what is kept.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var f Failures
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		times := map[netip.Addr][]time.Time{} // of answers without a wait
+		for range rapid.IntRange(1, 200).Draw(t, "tries") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 20_000).Draw(t, "pause")) * time.Millisecond)
+			peer := netip.AddrFrom4([4]byte{10, 0, 0, byte(rapid.IntRange(1, 3).Draw(t, "peer"))})
+			if f.Add(peer, now) == 0 {
+				times[peer] = append(times[peer], now)
+			}
+			recent := slices.DeleteFunc(slices.Clone(times[peer]), func(at time.Time) bool { return now.Sub(at) >= failuresSpan })
+			if len(recent) > 2*failuresFree { // at most ten in each of two spans that touch
+				t.Fatalf("%d tries without a wait in a minute", len(recent))
+			}
+		}
+	})
+	var f Failures
+	now := time.Now()
+	for i := range 3 * maxPeers {
+		f.Add(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now)
+	}
+	if len(f.peers) > maxPeers {
+		t.Errorf("%d peers are remembered", len(f.peers))
+	}
+	if network(netip.MustParseAddr("2001:db8::1")) != network(netip.MustParseAddr("2001:db8::ffff:1%eth0")) {
+		t.Error("two addresses of one /64 are two peers")
+	}
+}

@@ -1,0 +1,179 @@
+package access
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"regexp"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// The most that a file or the registry may hold.
+const (
+	MaxTokens      = 1000
+	maxGrantTopics = 1000
+)
+
+// names of tokens are in logs, metrics and trails.
+var tokenName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+// record is a token as files and the registry hold it.
+type record struct {
+	Name    string         `yaml:"name" json:"name"`
+	ID      string         `yaml:"id" json:"id"`
+	Hash    string         `yaml:"hash" json:"hash"`
+	Write   []string       `yaml:"write,omitempty,flow" json:"write,omitempty"`
+	Read    []string       `yaml:"read,omitempty,flow" json:"read,omitempty"`
+	Operate []string       `yaml:"operate,omitempty,flow" json:"operate,omitempty"`
+	SQL     bool           `yaml:"sql,omitempty" json:"sql,omitempty"`
+	Metrics bool           `yaml:"metrics,omitempty" json:"metrics,omitempty"`
+	Admin   bool           `yaml:"admin,omitempty" json:"admin,omitempty"`
+	Expires string         `yaml:"expires,omitempty" json:"expires,omitempty"`
+	From    []netip.Prefix `yaml:"from,omitempty,flow" json:"from,omitempty"`
+	Rate    *rateRecord    `yaml:"rate,omitempty,flow" json:"rate,omitempty"`
+}
+
+type rateRecord struct {
+	Events float64 `yaml:"events,omitempty" json:"events,omitempty"`
+	Bytes  float64 `yaml:"bytes,omitempty" json:"bytes,omitempty"`
+}
+
+// Parse reads a file of tokens:
+//
+//	tokens:
+//	  - {name: api, id: k3f9q2, hash: "sha256:…", write: [app, auth], expires: 2027-11-01, rate: {events: 5000, bytes: 10485760}}
+//	  - {name: grafana, id: p0x7aa, hash: "sha256:…", read: ["*"], sql: true, from: [10.0.0.0/8]}
+//
+// An error names the token and what is wrong with it, and holds no secret.
+func Parse(text []byte) ([]Token, error) {
+	var file struct {
+		Tokens []record `yaml:"tokens"`
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	if len(file.Tokens) > MaxTokens {
+		return nil, fmt.Errorf("%w: a file holds at most %d, not %d", ErrToken, MaxTokens, len(file.Tokens))
+	}
+	var out []Token
+	for i := range file.Tokens {
+		t, err := file.Tokens[i].token()
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(out, func(o Token) bool { return o.ID == t.ID || o.Name == t.Name }) {
+			return nil, fmt.Errorf("%w: two have the name %q or its id: each has its own", ErrToken, t.Name)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// Text writes tokens as Parse reads them.
+func Text(all []Token) ([]byte, error) {
+	records := make([]record, len(all))
+	for i := range all {
+		records[i] = recordOf(&all[i])
+	}
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	err := e.Encode(map[string]any{"tokens": records})
+	return b.Bytes(), errors.Join(err, e.Close())
+}
+
+// token checks a record.
+func (r *record) token() (t Token, err error) {
+	bad := func(format string, args ...any) (Token, error) {
+		return Token{}, fmt.Errorf("%w: %q: %s", ErrToken, r.Name, fmt.Sprintf(format, args...))
+	}
+	if !tokenName.MatchString(r.Name) {
+		return bad("a name is at most 63 of a-z, 0-9, '.', '_' and '-'")
+	}
+	digest, ok := parseDigest(r.Hash)
+	if !ok || len(r.ID) != idLen {
+		return bad("id and hash are as `almanac token add` prints them")
+	}
+	t = Token{Name: r.Name, ID: r.ID, Digest: digest, From: r.From}
+	for _, g := range []Grant{{RoleWrite, r.Write}, {RoleRead, r.Read}, {RoleOperate, r.Operate}} {
+		if len(g.Topics) == 0 {
+			continue
+		}
+		if len(g.Topics) > maxGrantTopics {
+			return bad("%s has more than %d topics", g.Role, maxGrantTopics)
+		}
+		for _, topic := range g.Topics {
+			if topic != Every && schemas.ValidateTopicName(topic) != nil {
+				return bad("%s: %q is not a topic's name, nor *", g.Role, topic)
+			}
+		}
+		t.Grants = append(t.Grants, g)
+	}
+	for _, g := range []struct {
+		role Role
+		has  bool
+	}{{RoleSQL, r.SQL}, {RoleMetrics, r.Metrics}, {RoleAdmin, r.Admin}} {
+		if g.has {
+			t.Grants = append(t.Grants, Grant{Role: g.role})
+		}
+	}
+	if len(t.Grants) == 0 {
+		return bad("it has no role: give it write, read, sql, operate, admin or metrics")
+	}
+	if r.Expires != "" {
+		if t.Expires, err = parseEnd(r.Expires); err != nil {
+			return bad("expires %q: expected a date such as 2027-11-01, or a time", r.Expires)
+		}
+	}
+	if r.Rate != nil {
+		t.Rate = Rate{Events: r.Rate.Events, Bytes: r.Rate.Bytes}
+	}
+	if t.Rate.Events < 0 || t.Rate.Bytes < 0 {
+		return bad("a rate is a number of events and a size, each a second, and not negative")
+	}
+	return t, nil
+}
+
+func parseEnd(s string) (time.Time, error) {
+	if at, err := time.Parse(time.DateOnly, s); err == nil {
+		return at, nil
+	}
+	return time.Parse(time.RFC3339, s)
+}
+
+// recordOf is a token as it is held.
+func recordOf(t *Token) record {
+	r := record{Name: t.Name, ID: t.ID, Hash: t.Digest.String(), From: t.From}
+	for _, g := range t.Grants {
+		switch g.Role {
+		case RoleWrite:
+			r.Write = g.Topics
+		case RoleRead:
+			r.Read = g.Topics
+		case RoleOperate:
+			r.Operate = g.Topics
+		case RoleSQL:
+			r.SQL = true
+		case RoleMetrics:
+			r.Metrics = true
+		case RoleAdmin:
+			r.Admin = true
+		}
+	}
+	if !t.Expires.IsZero() {
+		r.Expires = t.Expires.UTC().Format(time.RFC3339)
+	}
+	if t.Rate != (Rate{}) {
+		r.Rate = &rateRecord{Events: t.Rate.Events, Bytes: t.Rate.Bytes}
+	}
+	return r
+}

@@ -1,0 +1,53 @@
+package access
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Secrets are alm_<id>_<26 letters>: a prefix that secret scanners find, an id that finds the
+// token, and 130 random bits (crypto/rand.Text), for which one SHA-256 is enough.
+const (
+	secretPrefix = "alm"
+	idLen        = 6
+	randomLen    = 26
+)
+
+// NewSecret returns a secret and the id in it.
+func NewSecret() (secret, id string) {
+	id = strings.ToLower(rand.Text()[:idLen])
+	return strings.Join([]string{secretPrefix, id, rand.Text()}, "_"), id
+}
+
+// idOf returns the id in a secret; false: it does not have the form of one.
+func idOf(secret string) (id string, ok bool) {
+	f := strings.Split(secret, "_")
+	if len(f) != 3 || f[0] != secretPrefix || len(f[1]) != idLen || len(f[2]) != randomLen {
+		return "", false
+	}
+	return f[1], true
+}
+
+// Digest is a secret as it is kept.
+type Digest [sha256.Size]byte
+
+// DigestOf returns the digest of a secret.
+func DigestOf(secret string) Digest { return sha256.Sum256([]byte(secret)) }
+
+const digestPrefix = "sha256:"
+
+// String returns the digest as files and the registry hold it.
+func (d Digest) String() string { return digestPrefix + hex.EncodeToString(d[:]) }
+
+// parseDigest reads what String wrote.
+func parseDigest(s string) (d Digest, ok bool) {
+	text, prefixed := strings.CutPrefix(s, digestPrefix)
+	b, err := hex.DecodeString(text)
+	if !prefixed || err != nil || len(b) != len(d) {
+		return Digest{}, false
+	}
+	copy(d[:], b)
+	return d, true
+}
