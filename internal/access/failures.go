@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Bounds on wrong secrets of one peer: whoever tries more than a person would waits.
+// Bounds on wrong secrets of one peer: who tries more than a person would, waits.
 const (
 	failuresFree = 10          // a minute, without a wait
 	failuresSpan = time.Minute // after which they are forgotten
