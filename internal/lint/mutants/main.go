@@ -137,6 +137,10 @@ func (d *draw) test(ctx context.Context, dir string, p *place) (result, error) {
 	if err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, p.pkg).Run(); err != nil { //nolint:gosec // a mutant
 		return isInvalid, ctx.Err()
 	}
+	found := filepath.Join(filepath.Dir(p.path), "testdata", "rapid") // where a property keeps what failed
+	if _, err := os.Stat(found); errors.Is(err, os.ErrNotExist) {
+		defer func() { _ = os.RemoveAll(found) }()
+	}
 	for _, pkg := range append([]string{p.pkg}, d.also...) {
 		cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-overlay", overlay, "-timeout", d.limit.String(), pkg) //nolint:gosec // a mutant
 		if cmd.Run() != nil {
