@@ -46,15 +46,15 @@ func (t *Topic) checkMetrics() error {
 			return fmt.Errorf("metric %q has points %q, they are one of %q", d.Name, d.Points, kinds.Numbers[1:])
 		case d.Type != "" && !slices.Contains(kinds.ValueTypes, d.Type):
 			return fmt.Errorf("metric %q has type %q, it is one of %q", d.Name, d.Type, kinds.ValueTypes)
-		case len(d.Labels) > MaxMetricLabels || len(d.Defaults) > MaxMetricLabels:
-			return fmt.Errorf("metric %q has %d labels and %d defaults, the limit is %d", d.Name, len(d.Labels), len(d.Defaults), MaxMetricLabels)
+		case len(d.Labels) > MaxMetricLabels || len(d.Required) > MaxMetricLabels || len(d.Defaults) > MaxMetricLabels:
+			return fmt.Errorf("metric %q has %d labels, %d that are required and %d defaults, the limit is %d", d.Name, len(d.Labels), len(d.Required), len(d.Defaults), MaxMetricLabels)
 		}
-		for _, label := range slices.Concat(d.Labels, slices.Sorted(maps.Keys(d.Defaults))) {
+		for _, label := range slices.Concat(d.Labels, d.Required, slices.Sorted(maps.Keys(d.Defaults))) {
 			if label == "" || len(label) > MaxAttrKeyBytes || t.field(label) >= 0 {
 				return fmt.Errorf("metric %q has the label %.80q: a label has 1 to %d bytes and is not a column of the kind", d.Name, label, MaxAttrKeyBytes)
 			}
 			if len(d.Labels) > 0 && !slices.Contains(d.Labels, label) {
-				return fmt.Errorf("metric %q has a default of the label %q, which its labels do not list", d.Name, label)
+				return fmt.Errorf("metric %q requires the label %q or has a default of it, and its labels do not list it", d.Name, label)
 			}
 		}
 	}
@@ -134,6 +134,11 @@ func (t *Topic) checkDescribed(e *Event) error {
 			if key := e.Attrs[i].Key; t.field(key) < 0 && !slices.Contains(d.Labels, key) {
 				return fmt.Errorf("%w: metric %q has no label %.80q; its labels are %s", ErrLabels, d.Name, strings.Clone(key), strings.Join(d.Labels, ", "))
 			}
+		}
+	}
+	for _, label := range d.Required {
+		if a := e.attr(label); a == nil || a.Text() == "" {
+			return fmt.Errorf("%w: points of metric %q must have the label %q", ErrLabels, d.Name, label)
 		}
 	}
 	return checkType(d, e)

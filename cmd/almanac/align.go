@@ -31,7 +31,7 @@ makes one value of the points that a series has in each window (T - period, T]:
 --reduce makes one value of the aligned values of all series, or of each group --by labels:
   %s
 The mean of means is --align mean --reduce mean; the mean of all points is --align
-summary --reduce mean. Values of different units stay apart.
+summary --reduce mean, and their percentile --align summary --reduce p95. Values of different units stay apart.
 
 Of points of one series and time the last one counts. As "almanac sql" does, it first waits
 until what the topic accepted is stored. When nothing is stored for --wait it answers
@@ -40,12 +40,14 @@ without the rest, says so, and exits 3. --final leaves out windows that end less
 		Example: `  almanac align cpu --metric cpu --from -1h --period 1m --align mean
   almanac align cpu --metric cpu --from -1d --period 1h --align summary --reduce mean --by region
   almanac align cpu --metric requests --from -1h --period 5m --align rate --reduce sum --by host -o csv
+  almanac align cpu --metric latency --from -1h --period 5m --align summary --reduce p95
+  almanac align cpu --metric load --metric memory --from -1h --period 5m --align mean
   almanac align cpu --metric cpu --from -5m --where "attributes.host = 'a'"`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.align),
 	}
 	f := cmd.Flags()
-	f.String("metric", "", "`NAME` of the metric (required)")
+	f.StringArray("metric", nil, "`NAME` of the metric (required); given several times, each of them")
 	f.String("from", "", "`TIME` at which the range begins (required)")
 	f.String("to", "", "`TIME` at which it ends (default now)")
 	f.String("period", "", "`LENGTH` of a window: a multiple of 1m")
@@ -69,12 +71,13 @@ func joinWords(words []series.Aligner) string {
 
 func (a *app) align(ctx context.Context, cmd *cobra.Command, args []string) error {
 	o := format(cmd, asTable)
+	metrics, _ := cmd.Flags().GetStringArray("metric")
 	req, err := alignRequest(cmd, args[0])
 	if err != nil {
 		return err
 	}
 	return a.answerOf(ctx, cmd, req.Topic, func(r *query.Reader) error {
-		answer, err := series.New(r).Align(ctx, req)
+		answer, err := series.New(r).AlignEach(ctx, req, metrics)
 		if err != nil {
 			return err
 		}
@@ -82,7 +85,7 @@ func (a *app) align(ctx context.Context, cmd *cobra.Command, args []string) erro
 			return err
 		}
 		if answer.Series == 0 {
-			a.note("metric %q has no such series in that range; `almanac series %s` lists them", req.Metric, req.Topic)
+			a.note("metric %q has no such series in that range; `almanac series %s` lists them", strings.Join(metrics, ", "), req.Topic)
 		}
 		return nil
 	})
@@ -93,19 +96,21 @@ func alignRequest(cmd *cobra.Command, topic string) (series.Request, error) {
 	by, _ := cmd.Flags().GetStringSlice("by")
 	final, _ := cmd.Flags().GetBool("final")
 	req := series.Request{
-		Topic: topic, Metric: f.flag("metric"), Where: f.flag("where"), From: f.time("from"), To: f.until("to"), Period: f.span("period"),
+		Topic: topic, Where: f.flag("where"), From: f.time("from"), To: f.until("to"), Period: f.span("period"),
 		Align: series.Aligner(f.flag("align")), Reduce: series.Aligner(f.flag("reduce")), By: by, Final: final,
 	}
-	for _, flag := range []string{"metric", "from"} {
-		if f.flag(flag) == "" {
-			f.fail(flag, errors.New("it is required"))
-		}
+	if metrics, _ := cmd.Flags().GetStringArray("metric"); len(metrics) == 0 {
+		f.fail("metric", errors.New("it is required"))
+	}
+	if f.flag("from") == "" {
+		f.fail("from", errors.New("it is required"))
 	}
 	return req, f.err
 }
 
 // alignedLine is a point with its group, for ndjson.
 type alignedLine struct {
+	Metric string            `json:"metric,omitempty"`
 	Labels map[string]string `json:"labels"`
 	Unit   string            `json:"unit,omitempty"`
 	series.Point
@@ -118,7 +123,7 @@ func (a *app) printAnswer(answer *series.Answer, o string) error {
 	case asNDJSON:
 		for _, g := range answer.Groups {
 			for _, p := range g.Points {
-				if err := printLines(a, []alignedLine{{g.Labels, g.Unit, p}}); err != nil {
+				if err := printLines(a, []alignedLine{{g.Metric, g.Labels, g.Unit, p}}); err != nil {
 					return err
 				}
 			}
@@ -153,13 +158,14 @@ func (a *app) printAnswer(answer *series.Answer, o string) error {
 type sheet struct {
 	answer *series.Answer
 	labels []string
+	named  bool     // each row with its metric
 	values []string // names of their columns
 	most   float64
 	below  bool // some values are below zero: bars would say nothing
 }
 
 func sheetOf(answer *series.Answer) *sheet {
-	s := &sheet{answer: answer, values: []string{"value"}}
+	s := &sheet{answer: answer, named: len(answer.Metrics) > 0, values: []string{"value"}}
 	names := map[string]bool{}
 	for _, g := range answer.Groups {
 		for label := range g.Labels {
@@ -184,13 +190,22 @@ func valueOf(p *series.Point) float64 {
 	return float64(*p.Value)
 }
 
-func (s *sheet) head() []string { return slices.Concat(s.labels, []string{"unit", "time"}, s.values) }
+func (s *sheet) head() []string {
+	var metric []string
+	if s.named {
+		metric = []string{"metric"}
+	}
+	return slices.Concat(metric, s.labels, []string{"unit", "time"}, s.values)
+}
 
 func (s *sheet) each(f func(cells []string, value float64) error) error {
 	number := func(n series.Number) string { return strconv.FormatFloat(float64(n), 'g', -1, 64) }
 	for _, g := range s.answer.Groups {
 		for _, p := range g.Points {
 			var cells []string
+			if s.named {
+				cells = append(cells, g.Metric)
+			}
 			for _, label := range s.labels {
 				cells = append(cells, g.Labels[label])
 			}

@@ -71,7 +71,7 @@ func TestDescribedMetrics(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up("--profile", "test")
-	b.ok("", "topics", "apply", "cpu", "--kind", "metric", "--strict", "true", "--metric", "{name: load, unit: '%', points: gauge, labels: [host, region], defaults: {region: eu}}")
+	b.ok("", "topics", "apply", "cpu", "--kind", "metric", "--strict", "true", "--metric", "{name: load, unit: '%', points: gauge, labels: [host, region], required: [host], defaults: {region: eu}}")
 	b.ok("", "topics", "apply", "-f", b.write("topics.yaml", `topics:
   - name: net
     kind: metric
@@ -82,9 +82,10 @@ func TestDescribedMetrics(t *testing.T) {
 	r := b.run(`{"ts":"2026-02-01T00:00:00Z","type":"load","value":1,"host":"a"}
 {"ts":"2026-02-01T00:00:00Z","type":"lod","value":1}
 {"ts":"2026-02-01T00:00:00Z","type":"load","value":1,"rack":"a"}
+{"ts":"2026-02-01T00:00:00Z","type":"load","value":1,"region":"us"}
 `, "send", "cpu", "--format", "ndjson")
 	contains(t, r.err, `line 2 refused: bad value: metric "lod" is not described, and topic "cpu" is strict`,
-		`line 3 refused: bad labels: metric "load" has no label "rack"; its labels are host, region`, "3 read, 1 accepted, 2 refused")
+		`line 3 refused: bad labels: metric "load" has no label "rack"; its labels are host, region`, `line 4 refused: bad labels: points of metric "load" must have the label "host"`, "4 read, 1 accepted, 3 refused")
 	b.publish("events.cpu.2026-02.0", `{"ts":"2026-02-01T00:01:00Z","type":"load","value":2,"host":"a"}`)
 	got := b.ok("", "align", "cpu", "--metric", "load", "--from", "2026-01-31", "--to", "2026-02-02", "-o", "csv")
 	if want := "host,region,unit,time,value\na,eu,%,2026-02-01T00:00:00Z,1\na,eu,%,2026-02-01T00:01:00Z,2\n"; got != want {
@@ -93,7 +94,16 @@ func TestDescribedMetrics(t *testing.T) {
 	if r := b.run(`{"type":"bytes","value":1.5}`+"\n", "send", "net", "--format", "ndjson"); !strings.Contains(r.err, `metric "bytes" has values of type int64`) {
 		t.Error(r.err)
 	}
-	contains(t, b.ok("", "topics", "show", "cpu"), "strict: true", "name: load", "unit: '%'")
+	contains(t, b.ok("", "topics", "show", "cpu"), "strict: true", "name: load", "unit: '%'", "required:")
+	b.ok("", "topics", "apply", "plain", "--kind", "metric")
+	b.ok(`{"ts":"2026-02-01T00:00:00Z","type":"bytes","value":9,"if":"eth0"}`+"\n"+pointLine("more", "2026-02-01T00:00:30Z", `"if":"eth1"`, 3), "send", "plain", "--format", "ndjson")
+	got = b.ok("", "align", "plain", "--metric", "bytes", "--metric", "more", "--from", "2026-02-01", "--to", "2026-02-02", "-o", "csv")
+	if want := "metric,if,unit,time,value\nbytes,eth0,,2026-02-01T00:00:00Z,9\nmore,eth1,,2026-02-01T00:00:30Z,3\n"; got != want {
+		t.Errorf("two metrics are %s, want %s", got, want)
+	}
+	if r := b.run("", "align", "plain", "--metric", "bytes", "--metric", "bytes", "--from", "2026-02-01"); r.code != exitUsage || !strings.Contains(r.err, "is named twice") {
+		t.Errorf("a metric twice: %d %s", r.code, r.err)
+	}
 }
 
 // pointLine is a point as JSON.
@@ -157,7 +167,6 @@ func TestAlign(t *testing.T) {
 		"--align mean":                                   "align mean needs a period",
 		"--period 1m --align meen":                       "it is one of none, delta",
 		"--period 1m --align mean --by host":             "only with a reducer",
-		"--period 1m --align summary --reduce p95":       "cannot be told from summaries",
 		"--period 1m --align mean --reduce sum --by hst": `no series with the label "hst" in that range; its labels are host, region`,
 		"--where level='i'":                              "--where selects series",
 		"--where attributes.hst='a'":                     `no series with the label "hst"`,

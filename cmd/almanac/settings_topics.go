@@ -133,10 +133,12 @@ func readField(path string, node *yaml.Node) (f schemas.Field, err error) {
 
 func readMetric(path string, node *yaml.Node) (d schemas.MetricDescriptor, err error) {
 	texts := map[string]*string{"name": &d.Name, "unit": &d.Unit, "points": &d.Points, "type": &d.Type}
-	err = eachKey(path, node, "key of a metric", []string{"name", "unit", "points", "type", "labels", "defaults"}, func(name string, v *yaml.Node) error {
+	err = eachKey(path, node, "key of a metric", []string{"name", "unit", "points", "type", "labels", "required", "defaults"}, func(name string, v *yaml.Node) error {
 		switch name {
 		case "labels":
 			return decode(path, v, name, "a list of names", &d.Labels)
+		case "required":
+			return decode(path, v, name, "a list of names", &d.Required)
 		case "defaults":
 			return decode(path, v, name, "values by label", &d.Defaults)
 		}

@@ -33,7 +33,7 @@ var (
 		Method: http.MethodGet, Path: "/v1/topics/{topic}/align", Summary: "Aligned and reduced points of a metric", Access: Reads,
 		Params: []Param{
 			inTopic,
-			{Name: "metric", Help: "`NAME` of the metric"}, seriesOf, from, to,
+			{Name: "metric", Kind: Texts, Required: true, Help: "`NAME` of the metric; given several times, each of them"}, seriesOf, from, to,
 			{Name: "period", Kind: Span, Help: "`LENGTH` of a window: a multiple of 1m"},
 			{Name: "align", Words: texts(series.Aligners), Help: "how the points of a series become one value a window"},
 			{Name: "reduce", Words: texts(series.Reducers), Help: "how the values of many series become one"},

@@ -19,14 +19,16 @@ import (
 
 // Answer is the aligned points of a request.
 type Answer struct {
-	Topic  string    `json:"topic"`
-	Metric string    `json:"metric"`
-	Align  Aligner   `json:"align"`
-	Reduce Aligner   `json:"reduce"`
-	By     []string  `json:"by,omitempty"`
-	Period string    `json:"period,omitempty"`
-	From   time.Time `json:"from"`
-	To     time.Time `json:"to"`
+	Topic  string `json:"topic"`
+	Metric string `json:"metric,omitempty"`
+	// Metrics, where several were asked for.
+	Metrics []string  `json:"metrics,omitempty"`
+	Align   Aligner   `json:"align"`
+	Reduce  Aligner   `json:"reduce"`
+	By      []string  `json:"by,omitempty"`
+	Period  string    `json:"period,omitempty"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
 	// Series is how many series the filter selects, of which some may have no point.
 	Series int64   `json:"series"`
 	Groups []Group `json:"groups"`
@@ -34,6 +36,8 @@ type Answer struct {
 
 // Group is a series, or a group of them, with its points by time.
 type Group struct {
+	// Metric, in an answer of several.
+	Metric string            `json:"metric,omitempty"`
 	Labels map[string]string `json:"labels"`
 	// Unit of the values: 1 of a count, and "/s" is added to that of a rate.
 	Unit   string  `json:"unit,omitempty"`

@@ -64,12 +64,12 @@ func (s *selection) growth(req *Request) string {
 	return "SELECT series, w, " + value + " AS v FROM (SELECT series, n, " + windowSQL(req) + " AS w FROM (" + s.grown(req) + ") WHERE dist) GROUP BY series, w"
 }
 
-// quantile selects a percentile of the values in buckets, which it takes to lie evenly between
-// the ends of their bucket, and none beyond the least and greatest.
-func (s *selection) quantile(req *Request, level string) string {
-	const steps = `SELECT series, w, alo, ahi, arraySort(keys) AS ks, arrayMap(b -> if(has(m.1, b), arrayElement(m.2, indexOf(m.1, b)), 0.), ks) AS cs, arrayCumSum(cs) AS sums, {level} * sums[-1] AS target,
+// quantile selects a percentile of the values in buckets of rows, of each group by keys and window. It takes values
+// to lie evenly between the ends of their bucket, and none beyond the least and greatest.
+func quantile(keys, rows, level string) string {
+	const steps = `SELECT {keys}, w, alo, ahi, arraySort(bounds) AS ks, arrayMap(b -> if(has(m.1, b), arrayElement(m.2, indexOf(m.1, b)), 0.), ks) AS cs, arrayCumSum(cs) AS sums, {level} * sums[-1] AS target,
  arrayFirstIndex(x -> x >= target, sums) AS i, greatest(alo, if(i > 1, ks[i - 1], alo)) AS low, greatest(low, least(ahi, ks[i])) AS high,
  least(ahi, greatest(alo, low + (high - low) * (target - (sums[i] - cs[i])) / cs[i])) AS v
-FROM (SELECT series, w, minIf(lo, n > 0) AS alo, maxIf(hi, n > 0) AS ahi, groupUniqArrayArray(bk) AS keys, sumMap(bk, bc) AS m FROM ({windowed}) GROUP BY series, w HAVING sum(n) > 0)`
-	return "SELECT series, w, v FROM (" + strings.NewReplacer("{level}", level, "{windowed}", s.windowed(req)).Replace(steps) + ")"
+FROM (SELECT {keys}, w, minIf(lo, n > 0) AS alo, maxIf(hi, n > 0) AS ahi, groupUniqArrayArray(bk) AS bounds, sumMap(bk, bc) AS m FROM ({rows}) GROUP BY {keys}, w HAVING sum(n) > 0)`
+	return strings.NewReplacer("{keys}", keys, "{level}", level, "{rows}", rows).Replace("SELECT {keys}, w, v FROM (" + steps + ")")
 }

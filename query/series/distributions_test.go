@@ -31,6 +31,12 @@ func TestDistributions(t *testing.T) {
 	// beside values
 	r.insert(dist("mixed", "delta", "12:00:30", `{"bounds":[10],"counts":[2,0]}`, 2, 10, 4, 6, 0))
 	r.insert(point{metric: "mixed", kind: "delta", at: at(t, "12:00:31"), value: 8})
+	// of two series, whose points are those of delta, and of mixed
+	for i, p := range []point{dist("parts", "delta", "12:00:10", `{"bounds":[10,20,30],"counts":[10,10,0,0]}`, 20, 210, 1, 20, 665), dist("parts", "delta", "12:00:50", `{"bounds":[10,20,30],"counts":[0,0,10,0]}`, 10, 255, 21, 30, 82.5),
+		dist("blend", "delta", "12:00:30", `{"bounds":[10],"counts":[2,0]}`, 2, 10, 4, 6, 0), {metric: "blend", kind: "delta", at: at(t, "12:00:31"), value: 8}} {
+		p.labels = map[string]string{"host": fmt.Sprint("h", i%2)}
+		r.insert(p)
+	}
 	r.insert(dist("empty", "cumulative", "12:00:30", `{"bounds":[],"counts":[0]}`, 0, 0, 0, 0, 0))
 	r.insert(dist("empty", "cumulative", "12:01:30", `{"bounds":[],"counts":[0]}`, 0, 0, 0, 0, 0))
 	check := func(t *testing.T) {
@@ -51,6 +57,16 @@ func TestDistributions(t *testing.T) {
 			got := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(a.text(), "{}"), "1/s"), "1"), " 12:", "; 12:")
 			if got = strings.TrimPrefix(got, "; "); got != c.want {
 				t.Errorf("%s of %s: %s, want %s", c.align, c.metric, got, c.want)
+			}
+		}
+		for _, c := range []struct {
+			metric string
+			level  Aligner
+			want   string
+		}{{"parts", P50, "{} 12:01 15"}, {"parts", P95, "{} 12:01 28.5"}, {"parts", P99, "{} 12:01 29.7"}, {"blend", P50, "{} 12:01 8"}, {"total", P50, "{} 12:02 14 12:03 15"}} {
+			a := r.align(Request{Metric: c.metric, From: at(t, "12:00:00"), To: at(t, "12:03:00"), Align: Summary, Period: time.Minute, Reduce: c.level})
+			if got := a.text(); got != c.want {
+				t.Errorf("%s of all points of %s: %s, want %s", c.level, c.metric, got, c.want)
 			}
 		}
 		a := r.align(Request{Metric: "total", From: at(t, "12:00:00"), To: at(t, "12:03:00"), Align: Rate, Period: time.Minute, Reduce: Sum})

@@ -60,7 +60,7 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 		"requests": {Delta, Rate, Delta, Rate, Sum, Mean}, "sizes": {Min, Max, Mean, Count, Sum, Stddev, Summary}}[req.Metric]
 	req.Align = rapid.SampledFrom(aligners).Draw(t, "align")
 	req.To = req.From.Add(time.Duration(rapid.IntRange(1, 200).Draw(t, "minutes")) * time.Minute)
-	if req.Align == Summary && percentiles[req.Reduce] != "" {
+	if req.Align == Summary && percentiles[req.Reduce] != "" && req.Metric == "sizes" { // of which buckets tell but roughly
 		req.Reduce = Mean
 	}
 	if req.Reduce == None && req.Align == Count { // two series with one name

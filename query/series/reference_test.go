@@ -26,7 +26,9 @@ func reference(points []point, req Request) map[string]Point {
 		group string
 		at    int64
 	}
-	aligned := map[cell][]Point{} // of a group, one a series
+	aligned := map[cell][]Point{}  // of a group, one a series
+	values := map[cell][]float64{} // of a group, all of them
+	ofPoints := req.Align == Summary && percentiles[req.Reduce] != ""
 	for _, own := range series {
 		sort.Slice(own, func(i, j int) bool { return own[i].at.Before(own[j].at) })
 		by := map[string]string{}
@@ -37,6 +39,12 @@ func reference(points []point, req Request) map[string]Point {
 			by = own[0].labels
 		}
 		group := labelsText(by) + "|" + (&selection{}).unitOf(own[0].unit, &req)
+		for _, p := range own {
+			if ns := p.at.UnixNano(); ofPoints && ns > req.From.UnixNano() && ns <= req.To.UnixNano() {
+				c := cell{group, windowEnd(p.at, req.Period, true).UnixNano()}
+				values[c] = append(values[c], p.value)
+			}
+		}
 		for at, p := range alignOne(own, &req) {
 			aligned[cell{group, at}] = append(aligned[cell{group, at}], p)
 		}
@@ -44,7 +52,10 @@ func reference(points []point, req Request) map[string]Point {
 	out := map[string]Point{}
 	for c, some := range aligned {
 		p := some[0]
-		if req.Reduce != None {
+		switch {
+		case ofPoints:
+			p = pointOf(values[c], req.Reduce)
+		case req.Reduce != None:
 			p = reduceAll(some, &req)
 		}
 		p.Time = time.Unix(0, c.at).UTC()

@@ -69,7 +69,8 @@ type Request struct {
 	// (attributes). Empty selects all.
 	Where string
 	// From (inclusive) and To (exclusive) bound the time. With a period both are moved outward to
-	// its multiples: a value stands for (T - period, T]. A zero To is now.
+	// its multiples: a value stands for (T - period, T]. A zero To is now. One instant in both is
+	// the window that it lies in, or the points of that instant.
 	From, To time.Time
 	// Align is None by default, and needs a Period otherwise.
 	Align  Aligner
@@ -112,8 +113,6 @@ func (r *Request) check() error {
 		return bad("period %s: it must be a multiple of %s, at most %s", r.Period, MinPeriod, MaxPeriod)
 	case r.Reduce == None && len(r.By) > 0:
 		return bad("series are grouped by a label only with a reducer: one of %s", words(Reducers[1:]))
-	case r.Align == Summary && percentiles[r.Reduce] != "":
-		return bad("reduce %s cannot be told from summaries; align %s first", r.Reduce, r.Reduce)
 	case len(r.By) > MaxBy:
 		return bad("%d labels to group by, the limit is %d", len(r.By), MaxBy)
 	case r.From.IsZero():
@@ -142,18 +141,26 @@ func (r *Request) checkRange() error {
 			return bad("%s lies before 1970", t.UTC().Format(time.RFC3339))
 		}
 	}
-	if !r.From.Before(r.To) {
-		return bad("from (%s) must lie before to (%s)", r.From.UTC().Format(time.RFC3339Nano), r.To.UTC().Format(time.RFC3339Nano))
+	if r.From.After(r.To) {
+		return bad("from (%s) must not lie after to (%s)", r.From.UTC().Format(time.RFC3339Nano), r.To.UTC().Format(time.RFC3339Nano))
 	}
 	r.From, r.To = r.From.UTC(), r.To.UTC()
+	instant := r.From.Equal(r.To)
 	if r.Final && r.To.After(r.Now.Add(-Late)) {
+		instant = false
 		r.To = r.Now.Add(-Late).UTC()
 		if r.Align != None { // inward: a window that is not over is not final
 			r.To = windowEnd(r.To, r.Period, false)
 		}
 	}
-	if r.Align != None {
+	switch {
+	case r.Align != None:
 		r.From, r.To = windowEnd(r.From, r.Period, false), windowEnd(r.To, r.Period, true)
+		if instant && r.From.Equal(r.To) { // the end of a window
+			r.From = r.From.Add(-r.Period)
+		}
+	case instant:
+		r.To = r.To.Add(1)
 	}
 	return nil
 }

@@ -62,6 +62,8 @@ func TestAlign(t *testing.T) {
 		"greatest of all": {ask("pair", time.Minute, Summary, Max, "project"), "{project=p} 12:05 123"},
 		"count of all":    {ask("pair", time.Minute, Summary, Count, "project"), "{project=p}1 12:05 3"},
 		"series":          {ask("pair", time.Minute, Mean, Count, "project"), "{project=p}1 12:05 2"},
+		"p50 of all":      {ask("pair", time.Minute, Summary, P50, "project"), "{project=p} 12:05 98"},
+		"p95 of means":    {ask("pair", time.Minute, Mean, P95, "project"), "{project=p} 12:05 107.475"},
 		"summary of all":  {ask("pair", time.Minute, Summary, Summary), "{} 12:05 (3, 90.3333333333, 2752.66666667, 50, 123)"},
 		"delta":           {ask("requests", time.Minute, Delta, None), "{}1 12:02 60 12:03 20 12:04 30"},
 		"rate":            {ask("requests", time.Minute, Rate, None), "{}1/s 12:02 1 12:03 0.333333333333 12:04 0.5"},

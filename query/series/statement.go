@@ -33,7 +33,7 @@ func (s *selection) aligned(req *Request) string {
 	case s.distributions && (req.Align == Delta || req.Align == Rate):
 		return s.growth(req)
 	case s.distributions && level != "":
-		return s.quantile(req, level)
+		return quantile("series", s.windowed(req), level)
 	case req.Align == Delta || req.Align == Rate:
 		return s.increases(req)
 	case req.Align == Summary:
@@ -102,14 +102,30 @@ func (s *selection) statement(req *Request, limit int64) string {
 	for i, label := range req.By {
 		keys, groups = append(keys, labelSQL(label, s.params)+" AS g"+strconv.Itoa(i+1)), append(groups, "g"+strconv.Itoa(i+1))
 	}
-	group := strings.Join(groups, ", ")
+	group, level := strings.Join(groups, ", "), percentiles[req.Reduce]
+	ofPoints := req.Align == Summary && level != "" // of all points of a group, and not of a value a series
+	of := s.aligned
+	if ofPoints {
+		of = s.windowed
+	}
 	joined := fmt.Sprintf("SELECT %s, a.* FROM (%s) AS a INNER JOIN (SELECT series, %s FROM (%s) WHERE %s) AS l ON a.series = l.series",
-		group, s.aligned(req), strings.Join(keys, ", "), s.listed(), s.condition())
+		group, of(req), strings.Join(keys, ", "), s.listed(), s.condition())
+	if ofPoints {
+		return fmt.Sprintf("SELECT toJSONString([%s]), toInt64(w), toFloat64(v) FROM (%s) ORDER BY %s, w%s", textsSQL(groups), s.percentile(group, joined, level), group, tail)
+	}
 	value := s.reduced(req)
 	if req.Align == Summary {
 		joined = fmt.Sprintf("SELECT *, sum(asum) OVER (PARTITION BY %s, w) / sum(an) OVER (PARTITION BY %s, w) AS gm FROM (%s)", group, group, joined)
 	}
 	return fmt.Sprintf("SELECT toJSONString([%s]), toInt64(w), %s FROM (%s) GROUP BY %s, w ORDER BY %s, w%s", textsSQL(groups), value, joined, group, group, tail)
+}
+
+// percentile selects a percentile of all points of each group and window.
+func (s *selection) percentile(group, joined, level string) string {
+	if s.distributions {
+		return quantile(group, joined, level)
+	}
+	return fmt.Sprintf("SELECT %s, w, quantileExactInclusive(%s)(val)%s AS v FROM (%s) GROUP BY %s, w", group, level, refuseDistributions, joined, group)
 }
 
 // unitSQL is the unit of groups: counts have none of their own, so that those of all units are

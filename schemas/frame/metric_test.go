@@ -17,7 +17,7 @@ import (
 // describedTopic has a metric of each type, and takes no others.
 var describedTopic = func() schemas.Topic {
 	t, err := schemas.Topic{Name: "cpu", Kind: kinds.Metric, Strict: true, Metrics: []schemas.MetricDescriptor{
-		{Name: "load", Unit: "1", Points: kinds.PointsGauge, Type: kinds.ValueDouble, Labels: []string{"host", "region"}, Defaults: map[string]string{"region": "eu"}},
+		{Name: "load", Unit: "1", Points: kinds.PointsGauge, Type: kinds.ValueDouble, Labels: []string{"host", "region"}, Required: []string{"host", "region"}, Defaults: map[string]string{"region": "eu"}},
 		{Name: "up", Type: kinds.ValueBool}, {Name: "cores", Type: kinds.ValueInt64}, {Name: "latency", Type: kinds.ValueDistribution}, {Name: "any"},
 	}}.Declared()
 	if err != nil {
@@ -31,9 +31,11 @@ func TestDescribedMetrics(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
 		"as described":         {`{"type":"load","value":0.5,"unit":"1","points":"gauge","host":"a","region":"us"}`, ""},
 		"completed":            {`{"type":"load","value":0.5,"host":"a"}`, ""},
+		"a label is missing":   {`{"type":"load","value":0.5,"region":"us"}`, `bad labels: points of metric "load" must have the label "host"`},
+		"a label is empty":     {`{"type":"load","value":0.5,"host":""}`, `bad labels: points of metric "load" must have the label "host"`},
 		"another unit":         {`{"type":"load","value":0.5,"unit":"%"}`, `bad value: unit is "%", points of metric "load" have "1"`},
 		"other points":         {`{"type":"load","value":0.5,"points":"delta"}`, `bad value: points is "delta", points of metric "load" have "gauge"`},
-		"stale":                {`{"type":"load","value":0,"points":"stale"}`, ""},
+		"stale":                {`{"type":"load","value":0,"points":"stale","host":"a"}`, ""},
 		"a label too many":     {`{"type":"load","value":0.5,"rack":"7"}`, `bad labels: metric "load" has no label "rack"; its labels are host, region`},
 		"not described":        {`{"type":"loda","value":0.5}`, `bad value: metric "loda" is not described, and topic "cpu" is strict`},
 		"a text":               {`{"type":"load","value":"high"}`, `bad value: value is "high", it must be a number`},
@@ -45,7 +47,7 @@ func TestDescribedMetrics(t *testing.T) {
 		"two for a bool":       {`{"type":"up","value":2}`, `bad value: value is 2, metric "up" has values of type bool`},
 		"a distribution":       {`{"type":"latency","count":2,"sum":3,"min":1,"max":2,"m2":0.5,"buckets":{"bounds":[1],"counts":[1,1]}}`, ""},
 		"a value for one":      {`{"type":"latency","value":2}`, `bad value: metric "latency" has values of type distribution, and this point is a value`},
-		"one for a value":      {`{"type":"load","count":2}`, `bad value: metric "load" has values of type double, and this point is a distribution`},
+		"one for a value":      {`{"type":"load","count":2,"host":"a"}`, `bad value: metric "load" has values of type double, and this point is a distribution`},
 		"buckets short":        {`{"type":"any","count":3,"buckets":{"bounds":[1],"counts":[1,1]}}`, "bad value: the counts of buckets add up to 2, count is 3"},
 		"buckets that fall":    {`{"type":"any","count":2,"buckets":{"bounds":[2,1],"counts":[1,1,0]}}`, "bad value: buckets have the bound 1 after 2, they must rise"},
 		"a count too few":      {`{"type":"any","count":2,"buckets":{"bounds":[1],"counts":[2]}}`, "bad value: buckets have 1 bounds and 1 counts, they must have one count more than bounds and at most 1000 bounds"},
@@ -104,7 +106,9 @@ func TestDescriptors(t *testing.T) {
 		"of no type":     {schemas.Topic{Name: "m", Kind: kinds.Metric, Metrics: []schemas.MetricDescriptor{{Name: "a", Type: "float"}}}, `has type "float"`},
 		"a column":       {schemas.Topic{Name: "m", Kind: kinds.Metric, Metrics: []schemas.MetricDescriptor{{Name: "a", Labels: []string{"value"}}}}, `has the label "value"`},
 		"a foreign default": {schemas.Topic{Name: "m", Kind: kinds.Metric, Metrics: []schemas.MetricDescriptor{{Name: "a", Labels: []string{"x"}, Defaults: map[string]string{"y": "1"}}}},
-			`a default of the label "y"`},
+			`has a default of it, and its labels do not list it`},
+		"a foreign label required": {schemas.Topic{Name: "m", Kind: kinds.Metric, Metrics: []schemas.MetricDescriptor{{Name: "a", Labels: []string{"x"}, Required: []string{"y"}}}}, `requires the label "y"`},
+		"a column required":        {schemas.Topic{Name: "m", Kind: kinds.Metric, Metrics: []schemas.MetricDescriptor{{Name: "a", Required: []string{"unit"}}}}, `has the label "unit"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := c.topic.Declared(); err == nil || !strings.Contains(err.Error(), c.want) {

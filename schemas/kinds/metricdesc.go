@@ -11,6 +11,8 @@ type MetricDescriptor struct {
 	Type string `json:"type,omitempty" yaml:"type,omitempty"`
 	// Labels are the names that labels may have. Empty: any.
 	Labels []string `json:"labels,omitempty" yaml:"labels,omitempty"`
+	// Required are labels that a point must have, with a value.
+	Required []string `json:"required,omitempty" yaml:"required,omitempty"`
 	// Defaults are the values of labels that a point lacks.
 	Defaults map[string]string `json:"defaults,omitempty" yaml:"defaults,omitempty"`
 }

@@ -39,15 +39,15 @@ func (a *API) series(_ http.ResponseWriter, r *http.Request) (any, error) {
 func (a *API) align(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := series.Request{
-		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.until("to"), Period: p.span("period"),
+		Topic: r.PathValue("topic"), Where: p.text("where"), From: p.time("from"), To: p.until("to"), Period: p.span("period"),
 		Align: series.Aligner(p.text("align")), Reduce: series.Aligner(p.text("reduce")), By: p.names("by"), Final: p.yes("final"),
 	}
-	wait := p.wait()
+	metrics, wait := p.texts("metric"), p.wait()
 	if err := p.end(); err != nil {
 		return nil, err
 	}
 	if err := a.stored(r, req.Topic, wait); err != nil {
 		return nil, err
 	}
-	return series.New(a.cfg.Reader).Align(r.Context(), req)
+	return series.New(a.cfg.Reader).AlignEach(r.Context(), req, metrics)
 }
