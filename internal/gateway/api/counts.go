@@ -55,7 +55,7 @@ func (a *API) facets(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := query.FacetRequest{
 		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), Fields: p.names("fields"),
-		Values: p.number("n", 1, query.MaxFacetValues), Shards: p.number("shards", 1, query.MaxFacetShards),
+		Values: p.number("n"), Shards: p.number("shards"),
 	}
 	if err := p.end(); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (a *API) facets(_ http.ResponseWriter, r *http.Request) (any, error) {
 func completion(r *http.Request, field bool) (query.CompleteRequest, error) {
 	p := paramsOf(r)
 	req := query.CompleteRequest{
-		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Prefix: p.text("prefix"), Limit: p.number("limit", 1, query.MaxCompletions),
+		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Prefix: p.text("prefix"), Limit: p.number("limit"),
 	}
 	if field {
 		req.Field = p.text("field")

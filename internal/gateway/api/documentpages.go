@@ -10,13 +10,15 @@ import (
 // listDocuments lists documents by their creation or, with order=changed or one of changed_from
 // and changed_to, by their last change.
 func listDocuments(c *documents.Collection, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
-	s := documents.Selection{Limit: p.number("limit", 1, documents.MaxLimit), Cursor: p.after()}
+	s := documents.Selection{Limit: p.number("limit"), Cursor: p.after()}
 	s.Path, s.All, s.Below, s.Where, s.NoBodies = p.text("path"), !p.q.Has("path"), p.yes("below"), p.text("where"), p.yes("no_bodies")
 	list := c.List
-	if order := p.word("order", "created", "changed"); order == "changed" || p.q.Has("changed_from") || p.q.Has("changed_to") {
+	if order := p.word("order"); order == "changed" || p.q.Has("changed_from") || p.q.Has("changed_to") {
 		s.From, s.To, list = p.time("changed_from"), p.until("changed_to"), c.Changed
+		p.without("created_from", "created_to")
 	} else {
 		s.From, s.To = p.time("created_from"), p.until("created_to")
+		p.without("changed_from", "changed_to")
 	}
 	if err := p.end(); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (a *API) addEvents(on routes) {
 func pageRequest(p *params) (query.Request, error) {
 	req := query.Request{
 		Topic: p.r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), Cursor: p.after(),
-		Limit: p.number("limit", 1, query.MaxLimit), Fields: p.names("fields"), Ascending: p.word("order", "desc", "asc") == "asc",
+		Limit: p.number("limit"), Fields: p.names("fields"), Ascending: p.word("order") == "asc",
 	}
 	return req, p.end()
 }
@@ -89,7 +89,7 @@ func aroundRequest(r *http.Request, more bool) (query.AroundRequest, error) {
 	p := paramsOf(r)
 	req := query.AroundRequest{Topic: r.PathValue("topic"), ID: r.PathValue("id")}
 	if more {
-		req.N, req.Where = p.number("n", 1, query.MaxAround), p.text("where")
+		req.N, req.Where = p.number("n"), p.text("where")
 	}
 	if err := p.end(); err != nil {
 		return req, err

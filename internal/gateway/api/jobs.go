@@ -37,7 +37,7 @@ func (a *API) workers() map[string]jobs.Worker {
 func (a *API) addJobs(on routes) {
 	on.serve(&operations.Jobs, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
-		kind, topic := p.word("kind", "", kindErasure, kindReplay, kindLetters), p.text("topic")
+		kind, topic := p.word("kind"), p.text("topic")
 		if err := p.end(); err != nil {
 			return nil, err
 		}

@@ -17,7 +17,6 @@ import (
 // Bounds of dead letters.
 const (
 	defaultLetters = 100
-	maxLetters     = 1000
 	// maxOutcomes bounds the letters that a result names; the others are counted.
 	maxOutcomes = 1000
 )
@@ -65,7 +64,7 @@ func (l *Letters) add(o deadletters.Outcome) error {
 func (a *API) addLetters(on routes) {
 	on.serve(&operations.DeadLetters, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
-		topic, limit := p.text("topic"), p.number("limit", 1, maxLetters)
+		topic, limit := p.text("topic"), p.number("limit")
 		if err := p.end(); err != nil {
 			return nil, err
 		}

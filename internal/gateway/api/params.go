@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -21,12 +22,14 @@ import (
 // bodyBytes bounds the JSON of a request that begins a job.
 const bodyBytes = 1 << 20
 
-// params reads the parameters of a request. The first that is wrong is the error of end.
+// params reads the parameters that the operation of a request declares: their types, words and bounds are from
+// there. The first that is wrong is the error of end.
 type params struct {
-	r     *http.Request
-	q     url.Values
-	known []string
-	err   error
+	r   *http.Request
+	op  *operations.Operation
+	q   url.Values
+	out []string // declared, and not taken beside what was given
+	err error
 	// cursor is that of the page before, and read the moment from which times are read: of the
 	// first page.
 	cursor string
@@ -34,7 +37,7 @@ type params struct {
 }
 
 func paramsOf(r *http.Request) *params {
-	p := &params{r: r, q: r.URL.Query()}
+	p := &params{r: r, op: operations.Of(r.Pattern), q: r.URL.Query()}
 	p.cursor, p.read = query.UnpinCursor(p.q.Get("cursor"), time.Now())
 	return p
 }
@@ -48,8 +51,26 @@ func (p *params) after() string {
 // next returns the cursor of the next page as clients get it.
 func (p *params) next(cursor string) string { return query.PinCursor(cursor, p.read) }
 
+// declared is a parameter of the operation. One that is read as what it is not is a fault of the program.
+func (p *params) declared(name string, kind operations.Kind) *operations.Param {
+	d := p.op.Param(name)
+	if d == nil || d.Kind != kind {
+		panic(fmt.Sprintf("api: %s %s does not declare parameter %s as it is read", p.op.Method, p.op.Path, name))
+	}
+	return d
+}
+
+// without refuses parameters that do not go with what was given.
+func (p *params) without(names ...string) { p.out = append(p.out, names...) }
+
+// text reads any text.
 func (p *params) text(name string) string {
-	p.known = append(p.known, name)
+	p.declared(name, operations.Text)
+	return p.one(name)
+}
+
+// one is the value of a parameter that is given once.
+func (p *params) one(name string) string {
 	if len(p.q[name]) > 1 && p.err == nil {
 		p.err = bad(name, strings.Join(p.q[name], " and "), "one value")
 	}
@@ -58,7 +79,7 @@ func (p *params) text(name string) string {
 
 // texts reads a parameter that may be given several times.
 func (p *params) texts(name string) []string {
-	p.known = append(p.known, name)
+	p.declared(name, operations.Texts)
 	return p.q[name]
 }
 
@@ -74,21 +95,23 @@ func bad(name, text, want string) error {
 }
 
 // number reads a whole number; 0 where it is not given.
-func (p *params) number(name string, lo, hi int) int {
-	text := p.text(name)
+func (p *params) number(name string) int {
+	d := p.declared(name, operations.Number)
+	text := p.one(name)
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < lo || n > hi {
-		p.bad(name, fmt.Sprintf("%d to %d", lo, hi))
+	if err != nil || n < d.Least || n > d.Most {
+		p.bad(name, fmt.Sprintf("%d to %d", d.Least, d.Most))
 	}
 	return n
 }
 
 // token reads the token of a lock; 0 where it is not given.
 func (p *params) token(name string) uint64 {
-	text := p.text(name)
+	p.declared(name, operations.Token)
+	text := p.one(name)
 	if !p.q.Has(name) {
 		return 0
 	}
@@ -100,13 +123,14 @@ func (p *params) token(name string) uint64 {
 }
 
 // time reads a point in time as the flags of the verbs are read.
-func (p *params) time(name string) time.Time { return p.moment(name, query.ParseTime) }
+func (p *params) time(name string) time.Time { return p.moment(name, operations.Time, query.ParseTime) }
 
 // until reads the time at which a range ends.
-func (p *params) until(name string) time.Time { return p.moment(name, query.ParseEnd) }
+func (p *params) until(name string) time.Time { return p.moment(name, operations.End, query.ParseEnd) }
 
-func (p *params) moment(name string, parse func(string, time.Time) (time.Time, error)) time.Time {
-	t, err := parse(p.text(name), p.read)
+func (p *params) moment(name string, kind operations.Kind, parse func(string, time.Time) (time.Time, error)) time.Time {
+	p.declared(name, kind)
+	t, err := parse(p.one(name), p.read)
 	if err != nil {
 		p.bad(name, "RFC 3339, a date, now, or a distance back such as -15m")
 	}
@@ -115,7 +139,8 @@ func (p *params) moment(name string, parse func(string, time.Time) (time.Time, e
 
 // span reads a length of time; 0 where it is not given.
 func (p *params) span(name string) time.Duration {
-	text := p.text(name)
+	p.declared(name, operations.Span)
+	text := p.one(name)
 	if text == "" {
 		return 0
 	}
@@ -128,7 +153,8 @@ func (p *params) span(name string) time.Duration {
 
 // yes reads a switch: the name alone is true.
 func (p *params) yes(name string) bool {
-	text := p.text(name)
+	p.declared(name, operations.Switch)
+	text := p.one(name)
 	switch {
 	case !p.q.Has(name), text == "false":
 		return false
@@ -139,9 +165,10 @@ func (p *params) yes(name string) bool {
 	return false
 }
 
-// word reads one of some words; the first where it is not given.
-func (p *params) word(name string, words ...string) string {
-	text := p.text(name)
+// word reads one of the declared words; the first where it is not given.
+func (p *params) word(name string) string {
+	words := p.declared(name, operations.Word).Words
+	text := p.one(name)
 	if text == "" {
 		return words[0]
 	}
@@ -152,18 +179,22 @@ func (p *params) word(name string, words ...string) string {
 }
 
 // names are the fields between commas, but for those within brackets.
-func (p *params) names(name string) []string { return query.SplitNames(p.text(name)) }
+func (p *params) names(name string) []string {
+	p.declared(name, operations.Names)
+	return query.SplitNames(p.one(name))
+}
 
 // end returns the first fault, and refuses parameters that the route does not have.
 func (p *params) end() error {
 	if p.err != nil {
 		return p.err
 	}
+	known := slices.DeleteFunc(p.op.Names(), func(name string) bool { return slices.Contains(p.out, name) })
 	for name := range p.q {
-		if !slices.Contains(p.known, name) {
+		if !slices.Contains(known, name) {
 			hint := "this route takes no parameters"
-			if len(p.known) > 0 {
-				hint = "this route takes " + strings.Join(p.known, ", ")
+			if len(known) > 0 {
+				hint = "this route takes " + strings.Join(known, ", ")
 			}
 			return request.Refuse(http.StatusBadRequest, "unknown_parameter", fmt.Sprintf("parameter %q is not known here", name), hint)
 		}

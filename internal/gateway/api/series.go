@@ -23,7 +23,7 @@ type listed struct {
 func (a *API) series(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := series.ListRequest{
-		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.until("to"), Limit: p.number("limit", 1, 1000),
+		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.until("to"), Limit: p.number("limit"),
 	}
 	wait := p.wait()
 	if err := p.end(); err != nil {

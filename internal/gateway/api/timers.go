@@ -210,9 +210,9 @@ func onTimer(f func(t *timers.Timers, ctx context.Context, group, id string) (ti
 }
 
 func (a *API) listTimers(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
-	f := timers.Filter{State: timer.State(p.text("state")), DueBefore: p.time("due_before"), Limit: p.number("limit", 1, 1000), Cursor: p.after()}
-	if p.text("slot") != "" {
-		slot := p.number("slot", 0, schemas.MaxTimerSlots-1)
+	f := timers.Filter{State: timer.State(p.text("state")), DueBefore: p.time("due_before"), Limit: p.number("limit"), Cursor: p.after()}
+	if p.one("slot") != "" {
+		slot := p.number("slot")
 		f.Slot = &slot
 	}
 	if err := p.end(); err != nil {

@@ -20,7 +20,7 @@ func (a *API) trail(_ http.ResponseWriter, r *http.Request) (any, error) {
 	req := trail.Request{
 		Topic: r.PathValue("topic"), RequestID: p.text("request"), Resource: p.text("resource"), Service: p.text("service"),
 		ResourceType: p.text("resource_type"), Method: p.text("method"), Where: p.text("where"), From: p.time("from"), To: p.until("to"),
-		OpenAfter: p.span("open_after"), Limit: p.number("limit", 1, trail.MaxLimit), Cursor: p.after(),
+		OpenAfter: p.span("open_after"), Limit: p.number("limit"), Cursor: p.after(),
 	}
 	req.Scopes, req.Actors = p.texts("scope"), p.texts("actor")
 	req.Open, req.History = p.yes("open"), p.yes("history")

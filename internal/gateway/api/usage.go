@@ -7,7 +7,6 @@ import (
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -32,7 +31,6 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	req, wait := usageRequest(p)
 	req.GroupBy = usage.GroupBy(p.text("group_by"))
-	p.known = append(p.known, "at")
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -74,7 +72,7 @@ func (a *API) usageSizes(p *params) (any, error) {
 	}
 	wait := p.wait()
 	for _, other := range []string{"from", "to", "measure"} {
-		if p.text(other) != "" {
+		if p.one(other) != "" {
 			p.bad(other, "left out where at is given")
 		}
 	}
@@ -110,7 +108,7 @@ func tooManyBills(what string) error {
 func (a *API) usageDiffs(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req, wait := usageRequest(p)
-	limit, cursor := p.number("limit", 1, query.MaxLimit), p.after()
+	limit, cursor := p.number("limit"), p.after()
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -129,14 +127,15 @@ func usageRequest(p *params) (req usage.Request, wait time.Duration) {
 	req = usage.Request{
 		Topic: p.r.PathValue("topic"), Meter: p.text("meter"), Provider: p.text("provider"), Space: p.text("space"), Customer: p.text("customer"),
 		From: p.time("from"), To: p.until("to"),
-		Measure: usage.Measure(p.word("measure", string(usage.Integral), string(usage.Sum), string(usage.Count))),
+		Measure: usage.Measure(p.word("measure")),
 	}
 	return req, p.wait()
 }
 
 // wait reads how long a read waits until what was accepted is stored.
 func (p *params) wait() time.Duration {
-	text := p.text("wait")
+	p.declared("wait", operations.Wait)
+	text := p.one("wait")
 	if text == "" {
 		return storedWait
 	}

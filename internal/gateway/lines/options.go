@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/intake"
+	"github.com/almanac-events/almanac/internal/operations"
 )
 
 // What a client asks to be answered after.
@@ -33,10 +34,7 @@ type options struct {
 const maxPattern = 1000
 
 // known are the parameters; another one is a mistake that must not pass in silence.
-var known = []string{
-	"ack", "refuse", "format", "multiline", "ts_field", "ts_format", "require_ts", "delimiter", "tz", "year",
-	"user_field", "user_regex", "extract", "drop_raw", "service", "type", "level",
-}
+var known = operations.SendEvents.Names()
 
 // readOptions reads the parameters, which are the options of `almanac send`.
 func readOptions(q url.Values, now time.Time) (o options, err error) {
@@ -49,10 +47,10 @@ func readOptions(q url.Values, now time.Time) (o options, err error) {
 			return o, bad("unknown parameter "+name, "there are "+strings.Join(known, ", "))
 		}
 	}
-	o.ack = p.word("ack", ackStream, ackNone, ackStream, ackStored)
-	o.refuseAll = p.word("refuse", "lines", "lines", "all") == "all"
+	o.ack = p.word("ack", ackStream)
+	o.refuseAll = p.word("refuse", "lines") == "all"
 	o.Options = intake.Options{
-		Format:    p.word("format", "", "", formatJSON, intake.FormatNDJSON, intake.FormatText, intake.FormatLogfmt, intake.FormatCSV),
+		Format:    p.word("format", ""),
 		Multiline: p.regex("multiline"), TsField: q.Get("ts_field"), TsFormat: q.Get("ts_format"), RequireTime: p.truth("require_ts"),
 		Untimed:  q.Has("require_ts") && !p.truth("require_ts"),
 		Location: p.zone("tz"), Year: p.number("year"), Now: now,
@@ -82,13 +80,14 @@ func (p *params) fail(name, format string, a ...any) {
 	}
 }
 
-func (p *params) word(name, def string, words ...string) string {
-	v := p.q.Get(name)
+// word reads one of the declared words.
+func (p *params) word(name, def string) string {
+	v, words := p.q.Get(name), operations.SendEvents.Param(name).Words
 	if v == "" {
 		return def
 	}
 	if !slices.Contains(words, v) {
-		p.fail(name, "%q is not one of: %s", v, strings.Trim(strings.Join(words, ", "), ", "))
+		p.fail(name, "%q is not one of: %s", v, strings.Join(words, ", "))
 	}
 	return v
 }
