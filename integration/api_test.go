@@ -84,7 +84,7 @@ func readsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.get("/v1/topics/app/events/"+at), "m-2 <&>")
 	holds(t, c.get("/v1/topics/app/around/"+at+"?n=1&where="+url.QueryEscape("level = 'error'")), "m-1 <&>", "m-2 <&>", "m-3 <&>")
 	holds(t, c.get("/v1/topics/app/count?"+span+"&where="+url.QueryEscape("level = 'info'")), `"count":15`)
-	holds(t, c.get("/v1/topics/app/histogram?"+span+"&by=level&step=1h&where="), `"count":30`, `"by":{"error":15,"info":15}`)
+	holds(t, c.get("/v1/topics/app/histogram?"+span+"&by=level&step=1h&zone=Europe/Vienna&where="), `"count":30`, `"by":{"error":15,"info":15}`)
 	holds(t, c.get("/v1/topics/app/facets?"+span+"&fields=level,attributes.host&n=1&shards=100&where="), `"value":"error","count":15`, `"other":15`)
 	holds(t, c.get("/v1/topics/app/fields?"+span+"&prefix=attributes.&limit=5"), "attributes.host")
 	holds(t, c.get("/v1/topics/app/values?"+span+"&field=user_id&prefix=u-&limit=3"), `"value":"u-0","count":10`)

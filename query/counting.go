@@ -27,7 +27,7 @@ type cell struct {
 // counting is a count under way, of a tally or of values.
 type counting struct {
 	w     *walk
-	step  int64
+	step  Step
 	cells map[cell]uint64
 	// statement counts what one source has: rows of _bucket, _value and _n.
 	statement func(from string) string
@@ -43,7 +43,7 @@ func (c *counting) enough() bool { return c.full != nil && c.full() }
 // fits refuses steps of which the range has too many, by what the registry and
 // the frames say of it, and names one that fits.
 func (c *counting) fits() error {
-	if c.step == 0 {
+	if c.step.None() {
 		return nil
 	}
 	lo, hi := int64(math.MaxInt64), int64(0)
@@ -64,10 +64,9 @@ func (c *counting) fits() error {
 	if lo > hi {
 		return nil // nothing there
 	}
-	shift := sinceMonday(c.step)
-	if n := (hi+shift)/c.step - (lo+shift)/c.step + 1; n > MaxBuckets {
+	if n := c.step.number(hi) - c.step.number(lo) + 1; n > MaxBuckets {
 		return fmt.Errorf("%w: %s to %s in steps of %s are %d buckets, the limit is %d; a step of %s fits", schemas.ErrRequest,
-			time.Unix(0, lo).UTC().Format(time.RFC3339), time.Unix(0, hi).UTC().Format(time.RFC3339), stepName(time.Duration(c.step)), n, MaxBuckets, fitting(hi-lo))
+			time.Unix(0, lo).UTC().Format(time.RFC3339), time.Unix(0, hi).UTC().Format(time.RFC3339), c.step, n, MaxBuckets, fitting(hi-lo))
 	}
 	return nil
 }

@@ -20,9 +20,8 @@ type HistogramRequest struct {
 	From, To time.Time
 	// Where is a filter; empty counts all.
 	Where string
-	// Step is the length of a bucket, a whole number of nanoseconds from 1970 on, and of
-	// whole weeks from a Monday on; 0: no buckets.
-	Step time.Duration
+	// Step is the length of a bucket; the zero value: no buckets.
+	Step Step
 	// By splits each bucket by the values of a column: level, service, type or a
 	// promoted field of type lowcardinality. Empty: not.
 	By string
@@ -37,7 +36,9 @@ type Histogram struct {
 	// Step and Buckets are there when a step was asked for. The buckets are those
 	// of the range, or from the first event to the last where that is open, the
 	// empty ones too.
-	Step    string   `json:"step,omitempty"`
+	Step string `json:"step,omitempty"`
+	// Zone is where days, weeks and months begin, where it is not UTC.
+	Zone    string   `json:"zone,omitempty"`
 	By      string   `json:"by,omitempty"`
 	Buckets []Bucket `json:"buckets,omitempty"`
 	// Shards are the public names of the shards that were read.
@@ -77,8 +78,8 @@ func (r *Reader) Histogram(ctx context.Context, req HistogramRequest) (*Histogra
 	if err != nil {
 		return nil, err
 	}
-	if req.Step < 0 {
-		return nil, fmt.Errorf("%w: the step is %s, it must be longer than 0", schemas.ErrRequest, req.Step)
+	if err := req.Step.validate(); err != nil {
+		return nil, err
 	}
 	w, err := r.begin(ctx, p)
 	if err != nil {
@@ -94,7 +95,7 @@ func (r *Reader) Histogram(ctx context.Context, req HistogramRequest) (*Histogra
 	if err := w.load(ctx, math.MaxInt); err != nil {
 		return nil, err
 	}
-	c := &counting{w: w, step: int64(req.Step), cells: map[cell]uint64{}, settings: histogramSettings}
+	c := &counting{w: w, step: req.Step, cells: map[cell]uint64{}, settings: histogramSettings}
 	c.statement = func(from string) string { return histogramStatement(c.step, by, from) }
 	if err := c.fits(); err != nil {
 		return nil, err
@@ -105,8 +106,11 @@ func (r *Reader) Histogram(ctx context.Context, req HistogramRequest) (*Histogra
 	for _, n := range c.cells {
 		out.Count += n
 	}
-	if req.Step > 0 {
-		out.Step, out.Buckets = stepName(req.Step), buckets(c.cells, c.step, p.from, p.to, by != "")
+	if !req.Step.None() {
+		out.Step, out.Buckets = req.Step.String(), buckets(c.cells, c.step, p.from, p.to, by != "")
+		if zone := req.Step.zone(); zone != time.UTC {
+			out.Zone = zone.String()
+		}
 	}
 	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
 	if out.Count == 0 {
@@ -116,11 +120,11 @@ func (r *Reader) Histogram(ctx context.Context, req HistogramRequest) (*Histogra
 }
 
 // histogramStatement counts the rows of a source in steps, by a column.
-func histogramStatement(step int64, by, from string) string {
+func histogramStatement(step Step, by, from string) string {
 	bucket, value := "0", "''"
 	var groups []string
-	if step > 0 {
-		bucket = fmt.Sprintf("intDiv(toUnixTimestamp64Nano(ts) + %d, %d)", sinceMonday(step), step)
+	if !step.None() {
+		bucket = step.expression()
 		groups = append(groups, "_bucket")
 	}
 	if by != "" {

@@ -1,10 +1,8 @@
 package query
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +25,7 @@ func TestBuckets(t *testing.T) {
 		{10, 79, []uint64{0, 0, 3, 0, 0, 4, 0}},
 	} {
 		var got []uint64
-		for i, b := range buckets(cells, 10, c.from, c.to, true) {
+		for i, b := range buckets(cells, Step{Length: 10}, c.from, c.to, true) {
 			got = append(got, b.Count)
 			if first := max(c.from/10, 0); c.from > 1 && b.At.UnixNano() != (first+int64(i))*10 {
 				t.Errorf("bucket %d begins at %d", i, b.At.UnixNano())
@@ -37,45 +35,19 @@ func TestBuckets(t *testing.T) {
 			t.Errorf("%d to %d: %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
-	if got := buckets(nil, 10, 1, open, false); got != nil {
+	if got := buckets(nil, Step{Length: 10}, 1, open, false); got != nil {
 		t.Errorf("nothing at all has the buckets %v", got)
 	}
-	if got := buckets(nil, 10, 10, 39, false); len(got) != 3 {
+	if got := buckets(nil, Step{Length: 10}, 10, 39, false); len(got) != 3 {
 		t.Errorf("nothing in a range has the buckets %v", got)
 	}
 	many := map[cell]uint64{}
 	for i := range 15 {
 		many[cell{1, string(rune('a' + i))}] = uint64(100 - i)
 	}
-	b := buckets(many, 10, 1, open, true)[0]
+	b := buckets(many, Step{Length: 10}, 1, open, true)[0]
 	if len(b.By) != MaxHistogramValues+1 || b.By["a"] != 100 || b.By[OtherValues] != 90+89+88+87+86 {
 		t.Errorf("15 values became %v", b.By)
-	}
-}
-
-// Steps of weeks begin on a Monday, whatever the range and the first event.
-func TestWeeksBeginOnMonday(t *testing.T) {
-	t.Parallel()
-	sunday := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	const day = 24 * time.Hour
-	for _, step := range []time.Duration{7 * day, 14 * day, day} {
-		statement := histogramStatement(int64(step), "", "t")
-		if want := fmt.Sprintf("+ %d, %d)", sinceMonday(int64(step)), int64(step)); !strings.Contains(statement, want) {
-			t.Errorf("%s: %q lacks %q", step, statement, want)
-		}
-		at := func(t time.Time) cell { return cell{(t.UnixNano() + sinceMonday(int64(step))) / int64(step), ""} }
-		cells := map[cell]uint64{}
-		cells[at(sunday)]++
-		cells[at(sunday.Add(day))]++
-		for _, from := range []int64{1, sunday.UnixNano()} {
-			b := buckets(cells, int64(step), from, math.MaxInt64, false)
-			if len(b) != len(cells) || b[0].At.After(sunday) || sunday.Sub(b[0].At) >= step {
-				t.Fatalf("%s: %v", step, b)
-			}
-			if want := step%(7*day) == 0; want && b[0].At.Weekday() != time.Monday || !want && !b[0].At.Equal(sunday) {
-				t.Errorf("%s: the first begins on %s", step, b[0].At)
-			}
-		}
 	}
 }
 
@@ -89,7 +61,7 @@ func TestFittingStep(t *testing.T) {
 		}
 	}
 	for d, want := range map[time.Duration]string{time.Minute: "1m", time.Hour: "1h", 90 * time.Minute: "1h30m", 10 * time.Second: "10s", 70 * time.Second: "1m10s", time.Hour + time.Second: "1h0m1s"} {
-		if got := stepName(d); got != want {
+		if got := (Step{Length: d}).String(); got != want {
 			t.Errorf("%d is %s, want %s", d, got, want)
 		}
 	}

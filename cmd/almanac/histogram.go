@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,11 +39,11 @@ func (a *app) stats(ctx context.Context, cmd *cobra.Command, topic string) error
 		switch {
 		case o == asJSON:
 			return a.printJSON(t)
-		case o == asNDJSON && req.Step == 0:
+		case o == asNDJSON && req.Step.None():
 			err = printLines(a, []map[string]uint64{{"count": t.Count}})
 		case o == asNDJSON:
 			err = printLines(a, t.Buckets)
-		case req.Step == 0:
+		case req.Step.None():
 			_, err = fmt.Fprintln(a.stdout, t.Count)
 		default:
 			if err = a.printTable(histogram(t, req.Step)); err == nil {
@@ -61,15 +62,17 @@ func histogramRequest(cmd *cobra.Command, topic string) (query.HistogramRequest,
 	req := query.HistogramRequest{Topic: topic, Where: f.flag("where"), By: f.flag("by"), From: f.time("from"), To: f.until("to")}
 	count, _ := cmd.Flags().GetBool("count")
 	if cmd.Flags().Changed("histogram") {
-		var ok bool
-		if req.Step, ok = parseSpan(f.flag("histogram")); !ok || req.Step <= 0 {
-			f.fail("histogram", fmt.Errorf("%q is not a length of time, such as 1m", f.flag("histogram")))
+		var err error
+		if req.Step, err = query.ParseStep(f.flag("histogram"), f.flag("zone")); err != nil {
+			f.fail("histogram", err)
 		}
 		if count {
 			f.fail("count", errors.New("--histogram counts already; take one of the two"))
 		}
 	} else if req.By != "" {
 		f.fail("by", errors.New("it is for --histogram"))
+	} else if f.flag("zone") != "" {
+		f.fail("zone", errors.New("it is for --histogram"))
 	}
 	for _, flag := range []string{"cursor", "limit", "order", "fields", "explain"} {
 		if cmd.Flags().Changed(flag) {
@@ -83,7 +86,7 @@ func histogramRequest(cmd *cobra.Command, topic string) (query.HistogramRequest,
 const longestBar = 40
 
 // histogram draws buckets, each a line.
-func histogram(t *query.Histogram, step time.Duration) table.Writer {
+func histogram(t *query.Histogram, step query.Step) table.Writer {
 	values := map[string]uint64{}
 	most := uint64(1)
 	for _, b := range t.Buckets {
@@ -104,12 +107,13 @@ func histogram(t *query.Histogram, step time.Duration) table.Writer {
 	w := newTable(append(head, "count", "")...)
 	numbers(w, right...)
 	w.Style().Format.Header = text.FormatDefault
+	zone := cmp.Or(step.Zone, time.UTC)
 	layout := time.RFC3339
-	if step%time.Second != 0 {
+	if step.Length%time.Second != 0 {
 		layout = time.RFC3339Nano
 	}
 	for _, b := range t.Buckets {
-		row := table.Row{b.At.Format(layout)}
+		row := table.Row{b.At.In(zone).Format(layout)}
 		for _, v := range columns {
 			row = append(row, b.By[v])
 		}

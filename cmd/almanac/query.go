@@ -50,8 +50,9 @@ yet among them.`,
 	f.String("order", "desc", "desc (newest first) or asc")
 	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
 	f.Bool("count", false, "count the events instead")
-	f.String("histogram", "", "count the events of each `STEP` of time, such as 1m, instead")
+	f.String("histogram", "", "count the events of each `STEP` of time instead: 1m, 1d, 7d, 1mo")
 	f.Bool("explain", false, "say what ClickHouse would read for the page, and read nothing")
+	f.String("zone", "", "with --histogram: the time `ZONE` in which days, weeks and months begin, such as Europe/Vienna (default UTC)")
 	f.String("by", "", "with --histogram: split by `COLUMN` (level, service, type or a promoted lowcardinality field)")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"desc", "asc"}, cobra.ShellCompDirectiveNoFileComp))
@@ -214,8 +215,10 @@ func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {
 	if limit < 1 || limit > query.MaxLimit {
 		f.fail("limit", fmt.Errorf("%d is not 1 to %d", limit, query.MaxLimit))
 	}
-	if f.flag("by") != "" {
-		f.fail("by", errors.New("it is for --histogram"))
+	for _, flag := range []string{"by", "zone"} {
+		if f.flag(flag) != "" {
+			f.fail(flag, errors.New("it is for --histogram"))
+		}
 	}
 	return req, f.err
 }

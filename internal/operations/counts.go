@@ -23,7 +23,8 @@ var (
 		Params: []Param{
 			inTopic, from, to, where,
 			{Name: "by", Help: "split by `COLUMN` (level, service, type or a promoted lowcardinality field)"},
-			{Name: "step", Kind: Span, Help: "`LENGTH` of a bucket, such as 1m"},
+			{Name: "step", Help: "`LENGTH` of a bucket, such as 1m, 7d or 1mo"},
+			{Name: "zone", Help: "`ZONE` in which days, weeks and months begin, such as Europe/Vienna; UTC unless told"},
 		},
 		Answers: ok("Histogram"),
 	}

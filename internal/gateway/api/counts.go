@@ -40,12 +40,14 @@ type counted struct {
 func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := query.HistogramRequest{
-		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), By: p.text("by"), Step: p.span("step"),
+		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), By: p.text("by"),
 	}
-	if req.Step == 0 {
-		p.bad("step", "a length of time such as 1m")
-	}
+	step, zone := p.text("step"), p.text("zone")
 	if err := p.end(); err != nil {
+		return nil, err
+	}
+	var err error
+	if req.Step, err = query.ParseStep(step, zone); err != nil {
 		return nil, err
 	}
 	return a.cfg.Reader.Histogram(r.Context(), req)
