@@ -29,7 +29,7 @@ func open(t *testing.T, change func(*schemas.Topic)) (*Collection, context.Conte
 	return openOn(t, embeddedtest.Start(t, embeddedtest.WithoutClickHouse()), change)
 }
 
-func openOn(t *testing.T, srv *embeddedtest.Servers, change func(*schemas.Topic)) (*Collection, context.Context) {
+func openOn(t testing.TB, srv *embeddedtest.Servers, change func(*schemas.Topic)) (*Collection, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	t.Cleanup(cancel)

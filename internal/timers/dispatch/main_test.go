@@ -76,10 +76,13 @@ func newEnv(t *testing.T, opts ...embeddedtest.Option) *env {
 	return e
 }
 
+// slots is how many slots groups have: ALMANAC_TIMERS_SLOTS, which figures are taken with.
+func slots() int { return sized("ALMANAC_TIMERS_SLOTS", 16) }
+
 func (e *env) group(name string, f func(*timer.Group)) {
 	e.t.Helper()
 	_, _, err := timers.ApplyGroup(e.ctx, e.reg, schemas.DefaultTimerTopic, name, func(g *timer.Group) error {
-		g.Slots = 16
+		g.Slots = slots()
 		f(g)
 		return nil
 	})

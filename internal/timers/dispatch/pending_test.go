@@ -63,7 +63,7 @@ func (e *env) fill(n int) {
 		wg.Go(func() {
 			var rs []fronts.Record
 			for i := k; i < n; i += writers {
-				key := schemas.NewTimerKey(schemas.DefaultTimerTopic, "g", "p"+strconv.Itoa(i), 16, kinds.FrontLanes)
+				key := schemas.NewTimerKey(schemas.DefaultTimerTopic, "g", "p"+strconv.Itoa(i), slots(), kinds.FrontLanes)
 				r, _, err := timer.Create(key, nil, timer.New{Spec: timer.Spec{URL: e.url}, Due: due, Life: schemas.NewID(now.UnixNano())}, now.UnixNano())
 				if err != nil {
 					e.t.Error(err)

@@ -1,0 +1,42 @@
+package documents
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// callers create at once.
+const callers = 64
+
+// BenchmarkCreate creates documents of some 300 bytes in topics of 1, 4 and 16 lanes, by 64 callers, on a NATS that
+// syncs each write.
+func BenchmarkCreate(b *testing.B) {
+	for _, lanes := range []int{1, 4, 16} {
+		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) {
+			c, ctx := openOn(b, embeddedtest.Start(b, embeddedtest.WithoutClickHouse(), embeddedtest.WithSync()), func(t *schemas.Topic) { t.Lanes = lanes })
+			body := fmt.Appendf(nil, `{"status":"active","name":"%s"}`, strings.Repeat("x", 250))
+			b.ResetTimer()
+			var g errgroup.Group
+			for k := range callers {
+				g.Go(func() error {
+					for i := k; i < b.N; i += callers {
+						if _, err := c.Create(ctx, New{ID: fmt.Sprint("d-", i), Body: body}); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			if err := g.Wait(); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
+		})
+	}
+}
