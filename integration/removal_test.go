@@ -313,3 +313,44 @@ func TestRemovedTopicIsStillSentTo(t *testing.T) {
 		t.Errorf("removing what never was: %v", err)
 	}
 }
+
+// TestRemovedNameIsRestored loses the descriptor of a topic that was declared under a removed one's name, with ClickHouse's copy and without: it is named
+// as lost and restored, and frames of the removed topic stay late.
+func TestRemovedNameIsRestored(t *testing.T) {
+	t.Parallel()
+	e := running(t, newTopic("app"))
+	e.say(e.producer("app"), 10)
+	e.stored("app", 10, time.Minute)
+	spooled := e.messages(schemas.StreamEvents, schemas.TopicFilter("app"))
+	e.remove("app")
+	if _, _, err := e.reg.Apply(t.Context(), newTopic("app"), false); err != nil {
+		t.Fatal(err)
+	}
+	live, err := e.reg.Topic(t.Context(), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.say(e.producer("app"), 15)
+	e.stored("app", 15, time.Minute)
+	for _, copied := range []bool{true, false} {
+		e.purgeKey(schemas.TopicKey("app"))
+		if !copied {
+			e.exec("ALTER TABLE %s DELETE WHERE key = '%s' SETTINGS mutations_sync = 1", e.table(schemas.TableLedger), schemas.TopicKey("app"))
+		}
+		e.named("run `almanac repair app`, which restores its descriptor")
+		e.mended(15)
+		if now, err := e.reg.Topic(t.Context(), "app"); err != nil || now.First != live.First || now.Version != live.Version {
+			t.Errorf("copied %t: restored is %+v, %v; it was %+v", copied, now, err, live)
+		}
+	}
+	late := e.late(spooled)
+	eventually(t, time.Minute, func() error {
+		d, err := e.reg.Removal(t.Context(), "app")
+		if err == nil && d.Late.Events != late {
+			err = fmt.Errorf("counted are %+v, expected %d", d.Late, late)
+		}
+		return err
+	})
+	e.whole("app", 15)
+	e.verify(15)
+}

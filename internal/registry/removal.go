@@ -95,6 +95,40 @@ func (r *Registry) Removals(ctx context.Context) (map[string]Removal, error) {
 	return out, err
 }
 
+var errUsed = errors.New("used again")
+
+// UsedAgain reports whether what is there under the name of a removed topic is of one that was declared since: a frame in SHARDS, or
+// ClickHouse's copy of the descriptor, may be empty, has a schema version above those of the removed topic.
+func (r *Registry) UsedAgain(ctx context.Context, d *Removal, copied []byte) (bool, error) {
+	var t schemas.Topic
+	if d.Ended == nil {
+		return false, nil
+	}
+	if json.Unmarshal(copied, &t) == nil && t.Earlier(d.Topic.Version) {
+		return true, nil
+	}
+	_, err := streams.Frames(ctx, r.js, schemas.ShardsFilter(d.Topic.Name), func(_ schemas.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
+		if p.Schema > d.Topic.Version {
+			return errUsed
+		}
+		return nil
+	})
+	if errors.Is(err, errUsed) {
+		return true, nil
+	}
+	return false, err
+}
+
+// Restored is a descriptor that was put together from what there is of a topic that was declared since the removal.
+func (d *Removal) Restored(t schemas.Topic) schemas.Topic {
+	t.First = d.Topic.Version + 1
+	t.Version = max(t.Version, t.First)
+	for i := range t.Fields {
+		t.Fields[i].Since = max(t.Fields[i].Since, t.First)
+	}
+	return t
+}
+
 // AmendRemoval changes a removal by compare-and-set until f, on a fresh reading, sees nothing to change.
 func (r *Registry) AmendRemoval(ctx context.Context, topic string, f func(*Removal) (changed bool)) (Removal, error) {
 	for {

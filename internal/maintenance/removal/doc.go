@@ -62,5 +62,6 @@
 // # Copies from before
 //
 // A NATS that was restored from a copy from before the removal has the topic again, and ClickHouse one without a descriptor: verify names
-// what is there of a removed topic. Run takes it out again.
+// what is there of a removed topic. Run takes it out again. What has a schema version above the removed topic's is of one that was declared since:
+// verify names it as lost, and repair restores it.
 package removal

@@ -63,11 +63,8 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 		return nil, err
 	}
 	named := lost[only]
-	for name := range lost {
-		if d, removed := removals[name]; removed {
-			delete(lost, name)
-			p.note("%s is left alone: it was removed, or is being removed since %s; run `almanac topics rm %s`, or declare it with `almanac topics apply %s`", name, d.Began.Format(time.RFC3339), name, name)
-		}
+	if err := r.leaveRemoved(ctx, lost, removals, p); err != nil {
+		return nil, err
 	}
 	kept, err := r.remembered(ctx, lost, p)
 	if err != nil {
@@ -78,6 +75,9 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 		if !has {
 			if t, err = r.descriptor(ctx, name, p); err != nil {
 				return nil, err
+			}
+			if d, removed := removals[name]; removed {
+				t = d.Restored(t)
 			}
 		}
 		out = append(out, found{topic: t, lost: true})
@@ -91,6 +91,30 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 	}
 	slices.SortFunc(out, func(a, b found) int { return strings.Compare(a.topic.Name, b.topic.Name) })
 	return out, nil
+}
+
+// leaveRemoved takes the topics out of lost that were removed, or are being removed: what there is of them was late, or comes from an older copy. A
+// topic that was declared under the name since is lost like any other.
+func (r *Repairer) leaveRemoved(ctx context.Context, lost map[string]bool, removals map[string]registry.Removal, p *Plan) error {
+	for name := range lost {
+		d, removed := removals[name]
+		if !removed {
+			continue
+		}
+		kept, err := r.db.ReadLedger(ctx)
+		if err != nil {
+			return err
+		}
+		used, err := r.reg.UsedAgain(ctx, &d, kept[schemas.TopicKey(name)].Value)
+		if err != nil {
+			return fmt.Errorf("repair: topic %q, which was removed: %w", name, err)
+		}
+		if !used {
+			delete(lost, name)
+			p.note("%s is left alone: it was removed, or is being removed since %s; run `almanac topics rm %s`, or declare it with `almanac topics apply %s`", name, d.Began.Format(time.RFC3339), name, name)
+		}
+	}
+	return nil
 }
 
 // remembered are the descriptors of lost topics as ClickHouse's copy has them. Where that is lost

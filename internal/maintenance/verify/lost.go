@@ -144,6 +144,9 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 			return nil, err
 		}
 		unledgered = !has
+		if err := v.usedAgain(ctx, found, removals); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]Lost, 0, len(found))
 	for _, topic := range slices.Sorted(maps.Keys(found)) {
@@ -151,6 +154,28 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 		out = append(out, *found[topic])
 	}
 	return out, nil
+}
+
+// usedAgain tells topics that were declared under the name of a removed one from what is there again of that.
+func (v *Verifier) usedAgain(ctx context.Context, found map[string]*Lost, removals map[string]registry.Removal) error {
+	for name, l := range found {
+		d := removals[name]
+		if l.Removed == nil {
+			continue
+		}
+		kept, err := v.db.ReadLedger(ctx)
+		if err != nil {
+			return err
+		}
+		used, err := v.reg.UsedAgain(ctx, &d, kept[schemas.TopicKey(name)].Value)
+		if err != nil {
+			return fmt.Errorf("verify: topic %q, which was removed: %w", name, err)
+		}
+		if used {
+			l.Removed = nil
+		}
+	}
+	return nil
 }
 
 // lostInStreams adds what both streams hold of topics that are not known.
