@@ -1,9 +1,14 @@
-// Package records says what the records of a front are.
+// Package records says what the records of a front are: a kind of topics with a front is one value here (Kind).
 //
 // # Model
 //
-// A front is one stream for several kinds of topics. Those who bring it against its table ask this package. It
-// knows how a record is read, which row it became, and what the two say of each other.
+// A front is one stream for several kinds of topics. verify, repair, the cleaner and erasures bring it against its table.
+// None of them knows documents from timers: they ask the topic's Kind.
+//
+//	Of(topic) ─▶ Kind ─▶ Parse: a message is a Record      Newest: what ClickHouse has of each key
+//	                 └▶ Compare: what the two say of each other
+//
+// A key is named by its subject. A new kind is a value like Documents or Timers, and its statements in package tables.
 //
 // # Failures
 //

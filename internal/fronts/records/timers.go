@@ -2,47 +2,145 @@ package records
 
 import (
 	"context"
-
-	"github.com/nats-io/nats.go/jetstream"
+	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
-// LastTimers reads the last record of each of a topic's timers in TIMERS, by subject and without specs: some
-// 700 bytes each. What is not a record is passed over.
-func LastTimers(ctx context.Context, js jetstream.JetStream, topic string) (map[string]*timer.Record, error) {
-	last := map[string]*timer.Record{}
-	_, err := streams.Headers(ctx, js, schemas.StreamTimers, schemas.TimerTopicFilter(topic), 1, func(m *streams.Message) error {
-		if r := timerOf(m); r != nil {
-			last[m.Subject] = r
+// Timers: a timer leaves whole once it is over, because its records name its spec by sequence. What follows
+// a record that ended a timer holds its own spec (timer.Create, timer.Again), so that nothing names
+// a record at or below the last one that is purged.
+var Timers = &Kind{
+	Front: schemas.StreamTimers,
+	Noun:  "timer",
+	Name: func(subject string) string {
+		_, _, group, _, id, _ := schemas.TimerTokens(subject)
+		return fmt.Sprintf("timer %q of group %q", id, group)
+	},
+	Parse: func(m *streams.Message) (*Record, error) {
+		if !schemas.IsEvent(m.Header, m.Size) {
+			return nil, fmt.Errorf("%w: message %d of %s is no event", schemas.ErrRecord, m.Sequence, schemas.StreamTimers)
 		}
-		return nil
-	})
-	return last, err
+		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
+		if err != nil {
+			return nil, err
+		}
+		return &Record{Seq: r.Seq, Row: r.Seq, Changed: r.Changed, User: r.User, Size: m.Size, Over: r.State().Over(), Unit: r.Life.String(), of: &r}, nil
+	},
+	Whose: func(_ *schemas.Topic, subject string) bool {
+		_, err := schemas.ParseTimerSubject(subject)
+		return err == nil
+	},
+	Newest: newestTimers,
+	Meant:  meantTimers,
+	Compare: func(s *Sight, l *Last, row *Row) string {
+		return compareTimer(s, l.Timer(), timerRow(row))
+	},
+	Says: func(r *Record) string {
+		t, size := r.Timer(), r.Size
+		if t.SpecSeq != 0 {
+			size = 0
+		}
+		return t.Key.Group + " " + t.Key.ID + " " + t.Life.String() + " " + strconv.FormatInt(t.Revision, 10) + " " +
+			strconv.FormatInt(t.Attempt, 10) + " " + string(t.Op) + " " + strconv.Itoa(size)
+	},
+	Column: fmt.Sprintf("concat(`%s`, ' ', %s, ' ', toString(%s), ' ', toString(%s), ' ', toString(%s), ' ', %s, ' ', toString(length(%s)))",
+		kinds.ColGroup, kinds.ColTimerID, kinds.ColLife, kinds.ColRevision, kinds.ColAttempt, kinds.ColState, kinds.ColSpec),
+	HotFor: func(*schemas.Topic) time.Duration { return 0 },
 }
 
-// LastOfTimers reads the last records of some timers, by subject.
-func LastOfTimers(ctx context.Context, js jetstream.JetStream, subjects []string) (map[string]*timer.Record, error) {
-	last := map[string]*timer.Record{}
-	err := streams.LatestOf(ctx, js, schemas.StreamTimers, subjects, func(m *streams.Message) error {
-		if r := timerOf(m); r != nil {
-			last[m.Subject] = r
-		}
+// Timer is the timer of a record of Timers; nil without one.
+func (r *Record) Timer() *timer.Record {
+	if r == nil {
 		return nil
-	})
-	return last, err
+	}
+	return r.of.(*timer.Record)
 }
 
-// timerOf is the record of a message; nil of what is none.
-func timerOf(m *streams.Message) *timer.Record {
-	if !schemas.IsEvent(m.Header, m.Size) {
+func timerRow(r *Row) *tables.NewestTimer {
+	if r == nil {
 		return nil
 	}
-	r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
-	if err != nil {
+	return r.of.(*tables.NewestTimer)
+}
+
+func timerIDs(subjects []string) []string {
+	if subjects == nil {
 		return nil
 	}
-	return &r
+	ids := make([]string, len(subjects))
+	for i, subject := range subjects {
+		_, _, _, _, ids[i], _ = schemas.TimerTokens(subject)
+	}
+	return ids
+}
+
+// newestTimers also gives timers of other groups that have the same ids.
+func newestTimers(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, f func(Row) error) error {
+	err := db.NewestTimers(ctx, t.Name, lane, timerIDs(subjects), func(n tables.NewestTimer) error {
+		key := n.Key(t)
+		return f(Row{Subject: key.Subject(), Seq: n.Seq, of: &n})
+	})
+	return unlessNoTable(err)
+}
+
+func meantTimers(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, c tables.Condition, after *Meant, n int) ([]Meant, error) {
+	if subjects != nil {
+		c = tables.AmongTimers(c, timerIDs(subjects))
+	}
+	var from tables.MeantTimer
+	if after != nil {
+		from = *after.of.(*tables.MeantTimer)
+	}
+	found, err := db.MeantTimers(ctx, t.Name, lane, c, from, n)
+	out := make([]Meant, len(found))
+	for i := range found {
+		key := found[i].Key(t)
+		out[i] = Meant{Subject: key.Subject(), of: &found[i]}
+	}
+	return out, unlessNoTable(err)
+}
+
+// compareTimer: retention may have taken rows that are older than the topic keeps.
+func compareTimer(s *Sight, r *timer.Record, n *tables.NewestTimer) string {
+	const front = schemas.StreamTimers
+	switch {
+	case r == nil && (n == nil || n.Op.State().Over()):
+		return Equal
+	case r == nil:
+		return fmt.Sprintf("%s does not have it, ClickHouse says that it is %s since record %d; run `almanac repair`", front, n.Op.State(), n.Seq)
+	case n != nil && n.Seq > r.Seq && n.Op.State().Over() && !r.State().Over():
+		return fmt.Sprintf("it is %s in %s, record %d, and ended in ClickHouse: %s, record %d; run `almanac repair`", r.State(), front, r.Seq, n.Op, n.Seq)
+	case n != nil && n.Seq > r.Seq:
+		return fmt.Sprintf("%s has record %d of it, ClickHouse has a later one, %d; run `almanac repair`", front, r.Seq, n.Seq)
+	case n != nil && n.Seq == r.Seq:
+		return compareTimerRow(s, r, n)
+	case r.Seq > s.UpTo[r.Key.Lane]:
+		return Waiting
+	case pastKeep(s, r.Changed):
+		return Equal
+	}
+	return fmt.Sprintf("record %d of %s (%s) is not in ClickHouse, though its lane is stored up to %d: it is among the dead letters, or lost", r.Seq, front, r.Op, s.UpTo[r.Key.Lane])
+}
+
+// compareTimerRow compares a record with its row.
+func compareTimerRow(s *Sight, r *timer.Record, n *tables.NewestTimer) string {
+	switch {
+	case n.Op != r.Op || n.Life != r.Life.String() || n.Revision != r.Revision || n.Attempt != r.Attempt || n.Due != r.Due || n.Changed != r.Changed:
+		return fmt.Sprintf("record %d is another one in ClickHouse than in %s", r.Seq, schemas.StreamTimers)
+	case r.State().Over() || n.Begun || pastKeep(s, r.CreatedAt):
+		return Equal
+	}
+	return fmt.Sprintf("it is %s, and ClickHouse does not have its creation", r.State())
+}
+
+// pastKeep reports whether retention may have taken what happened at a time, unix ns.
+func pastKeep(s *Sight, ns int64) bool {
+	return s.Topic.KeepDays > 0 && s.Topic.PastKeep(schemas.MonthOf(ns), s.Now)
 }

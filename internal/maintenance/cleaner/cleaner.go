@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/fronts/archived"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
@@ -111,8 +112,8 @@ func (c *Cleaner) Round(ctx context.Context, now time.Time) (Done, error) {
 	var failed []error
 	for i := range topics {
 		t := &topics[i]
-		if k, ok := cleaned[t.Kind]; ok {
-			done, err := c.topic(ctx, t, &k, now)
+		if k := records.Of(t); k != nil {
+			done, err := c.topic(ctx, t, k, now)
 			all.add(done)
 			failed = append(failed, err)
 		}
@@ -120,7 +121,7 @@ func (c *Cleaner) Round(ctx context.Context, now time.Time) (Done, error) {
 	return all, errors.Join(failed...)
 }
 
-func (c *Cleaner) topic(ctx context.Context, t *schemas.Topic, k *Kind, now time.Time) (Done, error) {
+func (c *Cleaner) topic(ctx context.Context, t *schemas.Topic, k *records.Kind, now time.Time) (Done, error) {
 	var all Done
 	info, err := streams.Info(ctx, c.js, t.Front())
 	if err != nil {

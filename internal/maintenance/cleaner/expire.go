@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -29,12 +30,12 @@ type kept struct {
 // has reports whether a message's row is in the shard. A stub and a refresh name it. Of other
 // records it says so too where they are of a shard of the same month before it, which is dropped
 // before it: clearing asks for their rows.
-func (k *kept) has(seq uint64, r *Record) bool {
-	if r.Place != nil {
-		return r.Place.Month == k.shard.Month && r.Place.Shard == k.shard.ID
+func (k *kept) has(seq uint64, r *records.Record) bool {
+	if at := r.Place(); at != nil {
+		return at.Month == k.shard.Month && at.Shard == k.shard.ID
 	}
 	// A front that lost its end gives sequences again, to records of a later time.
-	return r.Row != nil && seq <= k.upTo && schemas.MonthOf(r.Row.Ts) == k.shard.Month && r.Row.Ts <= k.shard.MaxTs
+	return seq <= k.upTo && schemas.MonthOf(r.Changed) == k.shard.Month && r.Changed <= k.shard.MaxTs
 }
 
 // Expire takes what has its row in a closed shard out of the topic's front, and returns once
@@ -73,7 +74,7 @@ func (c *Cleaner) CheckCleared(ctx context.Context, t *schemas.Topic, s *registr
 	}
 	k.upTo = math.MaxUint64 // rows tell, also where SHARDS lost the shard's last frame
 	return c.eachKept(ctx, w, k, func(some []met) error {
-		whole := slices.DeleteFunc(some, func(m met) bool { return m.Row == nil })
+		whole := slices.DeleteFunc(some, func(m met) bool { return m.Stub != nil })
 		if len(whole) == 0 {
 			return nil
 		}
@@ -82,7 +83,7 @@ func (c *Cleaner) CheckCleared(ctx context.Context, t *schemas.Topic, s *registr
 			return err
 		}
 		for _, m := range whole {
-			if places[m.Row.Seq].Shard == s.ID {
+			if places[m.Row].Shard == s.ID {
 				return fmt.Errorf("%w: message %d of %s (%s) is whole; the janitor takes its body out once it did not change for the topic's hot_for", ErrWhole, m.Sequence, t.Front(), m.Subject)
 			}
 		}
@@ -92,12 +93,12 @@ func (c *Cleaner) CheckCleared(ctx context.Context, t *schemas.Topic, s *registr
 
 // keptIn prepares a walk for what a lane's front has of a shard; nil where it has nothing.
 func (c *Cleaner) keptIn(ctx context.Context, t *schemas.Topic, s *registry.Shard) (*walk, *kept, error) {
-	kind, ok := cleaned[t.Kind]
-	if !ok || kind.Stub == nil {
+	kind := records.Of(t)
+	if kind == nil || kind.Whole() {
 		return nil, nil, nil
 	}
 	last, err := streams.DecideLast(ctx, c.js, schemas.StreamShards, s.Ref().Subject())
-	w := &walk{topic: t, kind: &kind, lane: s.ID.Lane()}
+	w := &walk{topic: t, kind: kind, lane: s.ID.Lane()}
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound) && s.SealedAt == 0:
 		return nil, nil, nil // a shard nothing came to
@@ -148,7 +149,7 @@ func (c *Cleaner) someKept(ctx context.Context, w *walk, k *kept, from uint64) (
 	front := w.topic.Front()
 	_, err = streams.Headers(ctx, c.js, front, schemas.SourceFilter(front, w.topic.Name, strconv.Itoa(w.lane)), from, func(m *streams.Message) error {
 		r, err := w.kind.Parse(m)
-		if err != nil || !schemas.Literal(m.Subject) || !k.has(m.Sequence, &r) {
+		if err != nil || !schemas.Literal(m.Subject) || !k.has(m.Sequence, r) {
 			return nil
 		}
 		if len(some) == maxSeen {

@@ -3,6 +3,7 @@ package cleaner
 import (
 	"testing"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -14,17 +15,17 @@ func TestKeptHas(t *testing.T) {
 	k := kept{shard: &registry.Shard{ID: 7, Month: june, MaxTs: at}, upTo: 50}
 	for name, c := range map[string]struct {
 		seq  uint64
-		r    Record
+		r    records.Record
 		want bool
 	}{
-		"a stub of the shard":                {90, Record{Place: &schemas.FrontPlace{Month: june, Shard: 7, Seq: 40}}, true},
-		"a stub of another":                  {40, Record{Place: &schemas.FrontPlace{Month: june, Shard: 8, Seq: 30}}, false},
-		"a refresh of the shard":             {90, Record{Place: &schemas.FrontPlace{Month: june, Shard: 7, Seq: 40}, Row: &Row{Ts: at}}, true},
-		"a refresh of another, of that time": {45, Record{Place: &schemas.FrontPlace{Month: june, Shard: 8, Seq: 40}, Row: &Row{Ts: at}}, false},
-		"a record":                           {50, Record{Row: &Row{Ts: at}}, true},
-		"a record that came after it":        {51, Record{Row: &Row{Ts: at}}, false},
-		"a record of another month":          {50, Record{Row: &Row{Ts: june.Start() - 1}}, false},
-		"a sequence that was given again":    {50, Record{Row: &Row{Ts: at + 1}}, false},
+		"a stub of the shard":                {90, records.Record{Stub: &schemas.FrontPlace{Month: june, Shard: 7, Seq: 40}}, true},
+		"a stub of another":                  {40, records.Record{Stub: &schemas.FrontPlace{Month: june, Shard: 8, Seq: 30}}, false},
+		"a refresh of the shard":             {90, records.Record{Refresh: &schemas.FrontPlace{Month: june, Shard: 7, Seq: 40}, Changed: at}, true},
+		"a refresh of another, of that time": {45, records.Record{Refresh: &schemas.FrontPlace{Month: june, Shard: 8, Seq: 40}, Changed: at}, false},
+		"a record":                           {50, records.Record{Changed: at}, true},
+		"a record that came after it":        {51, records.Record{Changed: at}, false},
+		"a record of another month":          {50, records.Record{Changed: june.Start() - 1}, false},
+		"a sequence that was given again":    {50, records.Record{Changed: at + 1}, false},
 	} {
 		if got := k.has(c.seq, &c.r); got != c.want {
 			t.Errorf("%s: the shard has it: %t, expected %t", name, got, c.want)

@@ -20,14 +20,15 @@ var readSettings = map[string]string{"max_execution_time": "60", "max_threads": 
 
 // rows reads the rows of records back. It returns where they are, by the records' own
 // sequences: of those alone whose row says the same as the record does.
-func (c *Cleaner) rows(ctx context.Context, w *walk, records []met) (map[uint64]schemas.FrontPlace, error) {
-	want := make(map[uint64]*Row, len(records))
+func (c *Cleaner) rows(ctx context.Context, w *walk, some []met) (map[uint64]schemas.FrontPlace, error) {
+	want := make(map[uint64]*met, len(some))
 	months := map[schemas.Month]bool{}
-	first, last := records[0].Row.Ts, records[0].Row.Ts
-	for _, r := range records {
-		want[r.Row.Seq] = r.Row
-		months[schemas.MonthOf(r.Row.Ts)] = true
-		first, last = min(first, r.Row.Ts), max(last, r.Row.Ts)
+	first, last := some[0].Changed, some[0].Changed
+	for i := range some {
+		r := &some[i]
+		want[r.Row] = r
+		months[schemas.MonthOf(r.Changed)] = true
+		first, last = min(first, r.Changed), max(last, r.Changed)
 	}
 	var in, seqs strings.Builder
 	for m := range months {
@@ -38,7 +39,7 @@ func (c *Cleaner) rows(ctx context.Context, w *walk, records []met) (map[uint64]
 	}
 	// The range of time prunes shards and parts.
 	sql := fmt.Sprintf("SELECT %s AS seq, toUnixTimestamp64Nano(%s) AS t, %s AS says, %s AS m, %s AS s FROM %s WHERE %s IN (%s) AND %s >= %s AND %s <= %s AND %s IN (%s) FORMAT JSONEachRow",
-		kinds.ColSeq, schemas.ColTs, w.kind.Says, schemas.ColMonth, schemas.ColShard, sql.QuotedTable(c.cfg.DB.Database, w.topic.Name),
+		kinds.ColSeq, schemas.ColTs, w.kind.Column, schemas.ColMonth, schemas.ColShard, sql.QuotedTable(c.cfg.DB.Database, w.topic.Name),
 		schemas.ColMonth, in.String()[1:], schemas.ColTs, nanos(first), schemas.ColTs, nanos(last), kinds.ColSeq, seqs.String()[1:])
 	answer, err := c.cfg.DB.Select(ctx, &tables.Select{SQL: sql, Settings: readSettings})
 	if errors.Is(err, tables.ErrNoTable) {
@@ -63,7 +64,7 @@ func (c *Cleaner) rows(ctx context.Context, w *walk, records []met) (map[uint64]
 		} else if err != nil {
 			return nil, fmt.Errorf("cleaner: rows of topic %q: ClickHouse's answer: %w", w.topic.Name, err)
 		}
-		if r := want[one.Seq]; r != nil && r.Ts == one.Ts && r.Says == one.Says {
+		if r := want[one.Seq]; r != nil && r.Changed == one.Ts && w.kind.Says(r.Record) == one.Says {
 			places[one.Seq] = schemas.FrontPlace{Month: schemas.Month(one.Month), Shard: schemas.Shard(one.Shard), Seq: one.Seq}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -16,7 +17,7 @@ import (
 // walk is one way along a lane of a front.
 type walk struct {
 	topic *schemas.Topic
-	kind  *Kind
+	kind  *records.Kind
 	lane  int
 	end   uint64 // of the front, before the walk
 	upTo  uint64 // all of the lane up to here is stored
@@ -41,7 +42,7 @@ const (
 // met is a record that a walk met, by its headers.
 type met struct {
 	*streams.Message
-	Record
+	*records.Record
 }
 
 // errEnough ends a walk.
@@ -104,8 +105,8 @@ func (c *Cleaner) look(ctx context.Context, w *walk, after mark) (records []met,
 		}
 		next.at = m.Sequence
 		r, err := w.kind.Parse(m)
-		if err == nil && r.Row == nil { // a stub
-			if w.dropped[schemas.ShardRef{Topic: w.topic.Name, Month: r.Place.Month, ID: r.Place.Shard}] {
+		if err == nil && r.Stub != nil {
+			if w.dropped[schemas.ShardRef{Topic: w.topic.Name, Month: r.Stub.Month, ID: r.Stub.Shard}] {
 				w.orphans = append(w.orphans, purging{m.Subject, m.Sequence})
 			}
 			return nil
@@ -179,13 +180,13 @@ func (c *Cleaner) step(ctx context.Context, w *walk, records []met, upTo uint64,
 // decide decides about a key by its last message, and notes what is to be done; or reports that it
 // takes the body, which a bare message lacks.
 func (c *Cleaner) decide(ctx context.Context, w *walk, seen []met, last *streams.Message, bare bool, places map[uint64]schemas.FrontPlace, out *leaving) (body bool, err error) {
-	s := sight{stored: !w.held[last.Subject], last: last.Sequence, whole: w.kind.Stub == nil}
+	s := sight{stored: !w.held[last.Subject], last: last.Sequence, whole: w.kind.Whole()}
 	for _, r := range seen {
-		_, ok := places[r.Row.Seq]
+		_, ok := places[r.Row]
 		s.seen, s.stored = append(s.seen, r.Sequence), s.stored && ok
 	}
 	now, err := w.kind.Parse(last)
-	s.misplaced, s.over = err != nil, now.Over
+	s.misplaced, s.over = err != nil, err == nil && now.Over
 	what, upTo := decide(&s, w.cold)
 	var again func(*streams.Message, schemas.FrontPlace) (fronts.Record, error)
 	switch what {
@@ -205,7 +206,7 @@ func (c *Cleaner) decide(ctx context.Context, w *walk, seen []met, last *streams
 	default:
 		return false, nil
 	}
-	r, err := again(last, places[now.Row.Seq])
+	r, err := again(last, places[now.Row])
 	if err != nil {
 		return false, fmt.Errorf("cleaner: %w", err)
 	}

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/checkpoint"
-	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // A lane of a front holds several months, whose sinks are not equally far. Where SHARDS is lost, a record that one of
@@ -76,10 +75,9 @@ func (r *Repairer) completeRecords(ctx context.Context, t *found, n int, l *lost
 
 // monthOf is the month of a record's row; what is not a record has its dead letter.
 func monthOf(front string, m *streams.Message) (schemas.Month, bool) {
-	if front == schemas.StreamTimers {
-		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
-		return schemas.MonthOf(r.Changed), err == nil
+	r, err := records.OfFront(front).Parse(m)
+	if err != nil {
+		return 0, false
 	}
-	r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
-	return schemas.MonthOf(r.Changed), err == nil
+	return schemas.MonthOf(r.Changed), true
 }

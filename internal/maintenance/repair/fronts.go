@@ -88,32 +88,34 @@ func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) err
 
 // planDocuments adds what DOCS lost of a topic. It was routed up to ends, and its lanes are stored up to upTo.
 func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds, upTo map[int]uint64) error {
-	last, err := records.LastDocuments(ctx, r.js, t)
+	last, err := records.Documents.ReadLast(ctx, r.js, t)
 	if err != nil {
 		return err
 	}
-	if err := r.checkSuspects(ctx, last); err != nil {
+	if err := r.checkSuspects(ctx, records.Documents, last); err != nil {
 		return err
 	}
 	var lost []lostDocument
 	replaced := map[string]uint64{} // of which ClickHouse has nothing, by subject
 	waits := map[string]bool{}
-	for id, l := range last {
-		lane := document.Lane(t, id)
+	for subject, l := range last {
+		token, _ := schemas.SourceLane(schemas.StreamDocs, subject)
+		lane, _ := schemas.ParseLane(token)
 		switch {
 		case l.Record != nil || l.Replaced == 0:
 		case l.At > upTo[lane]: // no dead letter says yet what was replaced
-			waits[id] = true
+			waits[subject] = true
 		default:
-			replaced[schemas.DocSubject(t.Name, lane, id)] = l.At
+			replaced[subject] = l.At
 		}
 	}
 	for lane := range t.Lanes {
 		err := r.db.NewestDocuments(ctx, t.Name, lane, nil, func(n tables.Newest) error {
-			was := last[n.ID]
-			if l, isLost := lostOf(&was, &n); isLost && !waits[n.ID] {
+			subject := schemas.DocSubject(t.Name, document.Lane(t, n.ID), n.ID)
+			was := last[subject]
+			if l, isLost := lostOf(&was, &n); isLost && !waits[subject] {
 				lost = append(lost, l)
-				delete(replaced, schemas.DocSubject(t.Name, lane, n.ID))
+				delete(replaced, subject)
 			}
 			return nil
 		})
@@ -125,7 +127,7 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan,
 	if err != nil {
 		return err
 	}
-	if lost, err = r.notExpired(ctx, t.Name, withoutYoung(lost, last, young)); err != nil {
+	if lost, err = r.notExpired(ctx, t.Name, withoutYoung(t, lost, last, young)); err != nil {
 		return err
 	}
 	if len(lost) > 0 {
@@ -171,11 +173,11 @@ func (r *Repairer) erasing(ctx context.Context, topic string) (id string, err er
 }
 
 // lostOf says whether DOCS, which has was of a document, lost its newest version.
-func lostOf(was *records.LastDocument, n *tables.Newest) (lostDocument, bool) {
+func lostOf(was *records.Last, n *tables.Newest) (lostDocument, bool) {
 	switch {
 	case was.Record == nil:
 		return lostDocument{newest: *n, expect: was.At}, n.Op != schemas.OpRemoved
-	case n.Seq > was.RowSeq():
+	case n.Seq > was.Row:
 		return lostDocument{newest: *n, expect: was.At}, true
 	}
 	return lostDocument{}, false

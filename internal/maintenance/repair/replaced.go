@@ -12,7 +12,6 @@ import (
 	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/document"
 )
 
 // What is not a record may have taken the place of a key's records in a front. What ClickHouse has of the key is
@@ -20,20 +19,20 @@ import (
 // was never stored, and verify names it by the message's dead letter.
 
 // checkSuspects reads the bodies of those that have a record's headers and took the place of others.
-func (r *Repairer) checkSuspects(ctx context.Context, last map[string]records.LastDocument) error {
-	for id, l := range last {
+func (r *Repairer) checkSuspects(ctx context.Context, k *records.Kind, last map[string]records.Last) error {
+	for subject, l := range last {
 		if !l.Suspect() {
 			continue
 		}
-		m, err := streams.DecideAt(ctx, r.js, schemas.StreamDocs, l.Record.Seq)
+		m, err := streams.DecideAt(ctx, r.js, k.Front, l.Seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue // it went on meanwhile
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err != nil {
-			last[id] = records.LastDocument{At: l.At, Replaced: l.Replaced}
+		if _, err := k.Parse(m); err != nil {
+			last[subject] = records.Last{At: l.At, Replaced: l.Replaced}
 		}
 	}
 	return nil

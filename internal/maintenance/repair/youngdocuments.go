@@ -143,9 +143,9 @@ func (r *Repairer) putDocumentAgain(ctx context.Context, w *fronts.Writer, a *Ac
 }
 
 // withoutYoung leaves out what is put again.
-func withoutYoung(lost []lostDocument, last map[string]records.LastDocument, young []youngMessage) []lostDocument {
+func withoutYoung(t *schemas.Topic, lost []lostDocument, last map[string]records.Last, young []youngMessage) []lostDocument {
 	return slices.DeleteFunc(lost, func(l lostDocument) bool {
-		r := last[l.newest.ID]
+		r := last[schemas.DocSubject(t.Name, document.Lane(t, l.newest.ID), l.newest.ID)]
 		return r.Record != nil && slices.ContainsFunc(young, func(m youngMessage) bool { return m.seq == r.Seq && strings.HasSuffix(m.subject, "."+l.newest.ID) })
 	})
 }

@@ -2,19 +2,13 @@ package verify
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strconv"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/fronts/archived"
 	"github.com/almanac-events/almanac/internal/fronts/records"
-	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
-	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -41,227 +35,138 @@ func (v *Verifier) Fronts() *Verifier {
 
 // front compares a topic's front with its table.
 func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport) error {
-	switch {
-	case !v.fronts || t.Front() == "":
+	k := records.Of(t)
+	if !v.fronts || k == nil {
 		return nil
-	case t.Kind == kinds.Timer:
-		return v.frontTimers(ctx, t, rep)
 	}
-	upTo, err := archived.UpTo(ctx, v.js, v.reg, v.db, t)
+	sight, err := v.sight(ctx, t)
 	if err != nil {
 		return err
 	}
-	last, err := records.LastDocuments(ctx, v.js, t)
+	last, err := k.ReadLast(ctx, v.js, t)
 	if err != nil {
 		return err
 	}
-	front := &FrontReport{}
-	rep.Front = front
+	rep.Front = &FrontReport{Timers: t.Kind == kinds.Timer}
 	var doubt []string
-	note := func(id string, r records.LastDocument, n *tables.Newest) {
-		front.count(r.Record)
-		switch compareFront(r, n, upTo) {
-		case frontEqual:
-		case frontWaiting:
-			front.Waiting++
+	note := func(subject string, l records.Last, row *records.Row) {
+		rep.Front.count(k, l.Record, row)
+		switch k.Compare(sight, &l, row) {
+		case records.Equal:
+		case records.Waiting:
+			rep.Front.Waiting++
 		default:
-			doubt = append(doubt, id)
+			doubt = append(doubt, subject)
 		}
 	}
 	for lane := range t.Lanes {
-		err = v.db.NewestDocuments(ctx, t.Name, lane, nil, func(n tables.Newest) error {
-			note(n.ID, last[n.ID], &n)
-			delete(last, n.ID)
+		err = k.Newest(ctx, v.db, t, lane, nil, func(row records.Row) error {
+			note(row.Subject, last[row.Subject], &row)
+			delete(last, row.Subject)
 			return nil
 		})
-		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+		if err != nil {
 			return err
 		}
 	}
-	for id, r := range last {
-		note(id, r, nil)
+	for subject, l := range last {
+		note(subject, l, nil)
 	}
-	return v.lookAgain(ctx, t, rep, doubt, &again{
-		what: "document",
-		name: func(id string) string { return fmt.Sprintf("document %q", id) },
-		compare: func(ctx context.Context, ids []string) (map[string]string, error) {
-			return v.documentsAgain(ctx, t, ids, rep)
-		},
-		meant: func(ctx context.Context, e *ledger.Erasure, ids []string) ([]string, error) {
-			return v.meantDocuments(ctx, t, e, ids)
-		},
-	})
+	return v.lookAgain(ctx, t, rep, doubt)
 }
 
-// documentsAgain compares documents once more: they may have changed meanwhile. What was
-// stored since counts too, so all is read again, the front first.
-func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []string, rep *TopicReport) (map[string]string, error) {
+// sight is how far the topic is stored now.
+func (v *Verifier) sight(ctx context.Context, t *schemas.Topic) (*records.Sight, error) {
 	upTo, err := archived.UpTo(ctx, v.js, v.reg, v.db, t)
+	return &records.Sight{Topic: t, UpTo: upTo, Now: time.Now()}, err
+}
+
+// compare compares keys once more: they may have changed meanwhile. What was stored since counts too, so all is
+// read again, the front first. It says what is wrong with those that differ, and counts those that are on their way.
+func (v *Verifier) compare(ctx context.Context, t *schemas.Topic, rep *TopicReport, subjects []string) (map[string]string, error) {
+	k := records.Of(t)
+	sight, err := v.sight(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	subjects := make([]string, len(ids))
-	for i, id := range ids {
-		subjects[i] = schemas.DocSubject(t.Name, document.Lane(t, id), id)
-	}
-	last, newest := map[string]records.LastDocument{}, map[string]*tables.Newest{}
-	var strange []string
-	err = streams.LatestOf(ctx, v.js, schemas.StreamDocs, subjects, func(m *streams.Message) error {
-		if _, _, id, err := schemas.DocTokens(m.Subject); err == nil {
-			last[id] = records.LastDocument{At: m.Sequence}
-			if r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err == nil {
-				last[id] = records.LastDocument{Record: &r, Size: m.Size, At: m.Sequence}
-			} else {
-				strange = append(strange, id)
-			}
-		}
-		return nil
-	})
+	last, err := k.ReadLastOf(ctx, v.js, t, subjects)
 	if err != nil {
 		return nil, err
 	}
-	if len(strange) > 0 { // what is not a record lies above
-		all, err := records.LastDocuments(ctx, v.js, t)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range strange {
-			last[id] = all[id]
-		}
-	}
-	for lane, some := range byLane(ids, t.DocumentLane) {
-		err = v.db.NewestDocuments(ctx, t.Name, lane, some, func(n tables.Newest) error {
-			newest[n.ID] = &n
+	newest := map[string]*records.Row{}
+	for lane, some := range byLane(k, subjects) {
+		if err := k.Newest(ctx, v.db, t, lane, some, func(row records.Row) error {
+			newest[row.Subject] = &row
 			return nil
-		})
-		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+		}); err != nil {
 			return nil, err
 		}
 	}
 	// Read last: what retention takes is marked before it goes.
-	shards, err := v.reg.Shards(ctx, t.Name, 0)
-	if err != nil {
+	if sight.Shards, err = v.reg.Shards(ctx, t.Name, 0); err != nil {
 		return nil, err
 	}
 	ended, err := v.ended(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return rep.differ(ids, func(id string) string {
-		r, n := last[id].Record, newest[id]
-		if expiring(shards, r, n) {
-			return frontEqual
-		}
-		why := compareFront(last[id], n, upTo)
-		if why != frontEqual && why != frontWaiting && r != nil && (n == nil || n.Seq < r.RowSeq()) {
-			why += mayBeOf(ended, r.RowSeq(), r.Changed, r.User, r.Stub != nil)
-		}
-		return why
-	}), nil
-}
-
-// expiring reports whether retention is taking a document's newest version: its record goes before its
-// row. r and n are what DOCS and ClickHouse have, nil for nothing.
-func expiring(shards []registry.Shard, r *document.Record, n *tables.Newest) bool {
-	return slices.ContainsFunc(shards, func(s registry.Shard) bool {
-		in := func(m schemas.Month, id schemas.Shard) bool { return s.Gone() && m == s.Month && id == s.ID }
-		switch {
-		case r == nil:
-			return n != nil && in(n.Month, n.Shard)
-		case n != nil:
-			return false
-		case r.Stub != nil:
-			return in(r.Stub.Month, r.Stub.Shard)
-		case r.Refresh != nil:
-			return in(r.Refresh.Month, r.Refresh.Shard)
-		}
-		// A whole record does not say where its row is: it went since the record was read, or is lost.
-		return s.Status == registry.Dropping && r.Lane == strconv.Itoa(s.ID.Lane()) && schemas.MonthOf(r.Changed) == s.Month && r.Changed <= s.MaxTs
-	})
-}
-
-// differ compares keys of a front: it counts those that are on their way, and says of the
-// others why they differ.
-func (r *TopicReport) differ(keys []string, compare func(key string) (why string)) map[string]string {
 	wrong := map[string]string{}
-	for _, key := range keys {
-		switch why := compare(key); why {
-		case frontEqual:
-		case frontWaiting:
-			r.Front.Waiting++
+	for _, subject := range subjects {
+		l, row := last[subject], newest[subject]
+		switch why := k.Compare(sight, &l, row); {
+		case why == records.Equal:
+		case why == records.Waiting:
+			rep.Front.Waiting++
+		case l.Record != nil && (row == nil || row.Seq < l.Row):
+			wrong[subject] = why + mayBeOf(ended, l.Row, l.Changed, l.User, l.Stub != nil)
 		default:
-			wrong[key] = why
+			wrong[subject] = why
 		}
 	}
-	return wrong
+	return wrong, nil
 }
 
-// meantDocuments lists those of some documents that an erasure means, by their rows.
-func (v *Verifier) meantDocuments(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, ids []string) (out []string, err error) {
+// meant lists those of some keys that an erasure means, by their rows.
+func (v *Verifier) meant(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, subjects []string) (out []string, err error) {
+	k := records.Of(t)
 	cond, params := e.Match("e")
-	for lane, some := range byLane(ids, t.DocumentLane) {
-		meant, err := v.db.MeantDocuments(ctx, e.Topic, lane, tables.AmongDocuments(tables.Condition{SQL: cond, Params: params}, some), "", len(some))
-		if err != nil && !errors.Is(err, tables.ErrNoTable) {
-			return nil, err
-		}
-		for _, d := range meant {
-			out = append(out, d.ID)
+	for lane, some := range byLane(k, subjects) {
+		for after := (*records.Meant)(nil); ; {
+			meant, err := k.Meant(ctx, v.db, t, lane, some, tables.Condition{SQL: cond, Params: params}, after, maxDiffer)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range meant {
+				out = append(out, m.Subject)
+			}
+			if len(meant) < maxDiffer {
+				break
+			}
+			after = &meant[len(meant)-1]
 		}
 	}
 	return out, nil
 }
 
 // byLane sorts keys by the lane of each.
-func byLane(keys []string, lane func(key string) int) map[int][]string {
+func byLane(k *records.Kind, subjects []string) map[int][]string {
 	out := map[int][]string{}
-	for _, key := range keys {
-		out[lane(key)] = append(out[lane(key)], key)
+	for _, subject := range subjects {
+		token, _ := schemas.SourceLane(k.Front, subject)
+		if lane, err := schemas.ParseLane(token); err == nil {
+			out[lane] = append(out[lane], subject)
+		}
 	}
 	return out
 }
 
-func (f *FrontReport) count(r *document.Record) {
+// count counts a key by its last record. One of a kind that leaves whole is over, and left, where it has a row alone.
+func (f *FrontReport) count(k *records.Kind, r *records.Record, row *records.Row) {
 	switch {
-	case r == nil || r.Removed():
-	case r.Stub != nil:
+	case r == nil && k.Whole() && row != nil, r != nil && r.Stub != nil && !r.Over:
 		f.Cold++
+	case r == nil, r.Over && !k.Whole():
 	default:
 		f.Hot++
 	}
-}
-
-// What compareFront says beside what is wrong.
-const (
-	frontEqual   = ""
-	frontWaiting = "waiting"
-)
-
-// compareFront compares a document's last record in the front with its newest stored
-// version; nil: there is none. upTo is how far each lane is stored.
-func compareFront(r records.LastDocument, n *tables.Newest, upTo map[int]uint64) string {
-	switch {
-	case r.Record == nil && r.Replaced > 0:
-		return fmt.Sprintf("message %d of %s is not a record, and took the place of what was there; run `almanac repair`, which puts back what ClickHouse has", r.Replaced, schemas.StreamDocs)
-	case r.Record == nil && (n == nil || n.Op == schemas.OpRemoved):
-		return frontEqual
-	case r.Record == nil:
-		return fmt.Sprintf("%s does not have it, ClickHouse has version %d; run `almanac repair`", schemas.StreamDocs, n.Version)
-	}
-	seq := r.RowSeq()
-	newer := n != nil && n.Seq > seq
-	lane, err := schemas.ParseLane(r.Lane)
-	switch {
-	case newer:
-		return fmt.Sprintf("%s is at version %d, ClickHouse has version %d; run `almanac repair`", schemas.StreamDocs, r.Version, n.Version)
-	case n != nil && n.Seq == seq:
-		if n.Created != r.Created || n.Version != r.Version || n.Changed != r.Changed || n.Op != r.Op || r.Stub == nil && n.Size != r.Size || r.Stub != nil && (n.Month != r.Stub.Month || n.Shard != r.Stub.Shard) {
-			return fmt.Sprintf("version %d is another one in ClickHouse than in %s", r.Version, schemas.StreamDocs)
-		}
-		return frontEqual
-	case r.Stub != nil:
-		return fmt.Sprintf("its stub names version %d in shard %s, and ClickHouse does not have it", r.Version, schemas.ShardRef{Topic: r.Topic, Month: r.Stub.Month, ID: r.Stub.Shard})
-	case err == nil && seq <= upTo[lane]:
-		return fmt.Sprintf("version %d, message %d of %s, is not in ClickHouse, though its lane is stored up to %d: it is among the dead letters, or lost", r.Version, seq, schemas.StreamDocs, upTo[lane])
-	}
-	return frontWaiting
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -22,36 +23,25 @@ const (
 	frontTries = 3
 )
 
-// again is how the keys of a front are looked at again.
-type again struct {
-	// what a key is, for people: "document". name names one.
-	what string
-	name func(key string) string
-	// compare says what is wrong with keys, of those that still differ.
-	compare func(ctx context.Context, keys []string) (map[string]string, error)
-	// meant lists those of keys that an erasure means.
-	meant func(ctx context.Context, e *ledger.Erasure, keys []string) ([]string, error)
-}
-
 // lookAgain looks once more at keys that differed, and adds to the report what is wrong.
-func (v *Verifier) lookAgain(ctx context.Context, t *schemas.Topic, rep *TopicReport, keys []string, a *again) error {
-	s := ShardReport{Name: t.Name}
+func (v *Verifier) lookAgain(ctx context.Context, t *schemas.Topic, rep *TopicReport, keys []string) error {
+	k, s := records.Of(t), ShardReport{Name: t.Name}
 	slices.Sort(keys)
 	for some := range slices.Chunk(keys, maxDiffer) {
-		wrong, err := v.stillWrong(ctx, t, rep, some, a)
+		wrong, err := v.stillWrong(ctx, t, rep, some)
 		if err != nil {
 			return err
 		}
 		for _, key := range some {
 			if why := wrong[key]; why != "" {
 				if rep.Front.Differ++; rep.Front.Differ <= maxDiffer {
-					s.Problems = append(s.Problems, fmt.Sprintf("topic %s: %s: %s", t.Name, a.name(key), why))
+					s.Problems = append(s.Problems, fmt.Sprintf("topic %s: %s: %s", t.Name, k.Name(key), why))
 				}
 			}
 		}
 	}
 	if more := rep.Front.Differ - maxDiffer; more > 0 {
-		s.Problems = append(s.Problems, fmt.Sprintf("topic %s: %d more %ss differ between %s and ClickHouse", t.Name, more, a.what, t.Front()))
+		s.Problems = append(s.Problems, fmt.Sprintf("topic %s: %d more %ss differ between %s and ClickHouse", t.Name, more, k.Noun, t.Front()))
 	}
 	if len(s.Problems) > 0 {
 		rep.Shards = append(rep.Shards, s)
@@ -61,13 +51,13 @@ func (v *Verifier) lookAgain(ctx context.Context, t *schemas.Topic, rep *TopicRe
 
 // stillWrong says what is wrong with keys, but for those that an erasure under way means,
 // which it counts. A key that differed while an erasure began or ended is looked at once more.
-func (v *Verifier) stillWrong(ctx context.Context, t *schemas.Topic, rep *TopicReport, keys []string, a *again) (map[string]string, error) {
+func (v *Verifier) stillWrong(ctx context.Context, t *schemas.Topic, rep *TopicReport, keys []string) (map[string]string, error) {
 	for try := 1; ; try++ {
 		before, err := v.clearing(ctx, t)
 		if err != nil {
 			return nil, err
 		}
-		wrong, err := a.compare(ctx, keys)
+		wrong, err := v.compare(ctx, t, rep, keys)
 		if err != nil || len(wrong) == 0 {
 			return nil, err
 		}
@@ -80,7 +70,7 @@ func (v *Verifier) stillWrong(ctx context.Context, t *schemas.Topic, rep *TopicR
 			keys = append(keys, key)
 		}
 		for i := range after {
-			meant, err := a.meant(ctx, &after[i], keys)
+			meant, err := v.meant(ctx, t, &after[i], keys)
 			if err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-package verify
+package records
 
 import (
 	"strings"
@@ -32,12 +32,12 @@ func TestCompareTimer(t *testing.T) {
 		t    *schemas.Topic
 		r    *timer.Record
 		n    *tables.NewestTimer
-		want string // part of what is said; frontEqual and frontWaiting whole
+		want string // part of what is said; Equal and Waiting whole
 	}{
-		"equal":                    {&topic, record(timer.Created, 5), newest(timer.Created, 5), frontEqual},
-		"over and left":            {&topic, nil, newest(timer.Done, 5), frontEqual},
-		"on its way":               {&topic, record(timer.Firing, 11), newest(timer.Created, 5), frontWaiting},
-		"never stored, on its way": {&topic, record(timer.Created, 11), nil, frontWaiting},
+		"equal":                    {&topic, record(timer.Created, 5), newest(timer.Created, 5), Equal},
+		"over and left":            {&topic, nil, newest(timer.Done, 5), Equal},
+		"on its way":               {&topic, record(timer.Firing, 11), newest(timer.Created, 5), Waiting},
+		"never stored, on its way": {&topic, record(timer.Created, 11), nil, Waiting},
 		"absent and pending":       {&topic, nil, newest(timer.Created, 5), "does not have it, ClickHouse says that it is pending"},
 		"absent and firing":        {&topic, nil, newest(timer.Firing, 5), "says that it is firing"},
 		"ended, and pending here":  {&topic, record(timer.Created, 5), newest(timer.Failed, 7), "it is pending in TIMERS, record 5, and ended in ClickHouse: failed"},
@@ -45,10 +45,10 @@ func TestCompareTimer(t *testing.T) {
 		"another row":              {&topic, record(timer.Created, 5), other, "another one in ClickHouse"},
 		"without its creation":     {&topic, record(timer.Created, 5), unbegun, "does not have its creation"},
 		"not stored":               {&topic, record(timer.Created, 5), nil, "not in ClickHouse, though its lane is stored up to 10"},
-		"dropped by retention":     {&keeping, ancient, nil, frontEqual},
+		"dropped by retention":     {&keeping, ancient, nil, Equal},
 	} {
-		got := compareTimer(c.t, c.r, c.n, upTo, now)
-		if got != c.want && (c.want == frontEqual || c.want == frontWaiting || !strings.Contains(got, c.want)) {
+		got := compareTimer(&Sight{Topic: c.t, UpTo: upTo, Now: now}, c.r, c.n)
+		if got != c.want && (c.want == Equal || c.want == Waiting || !strings.Contains(got, c.want)) {
 			t.Errorf("%s: %q, expected %q", name, got, c.want)
 		}
 	}
