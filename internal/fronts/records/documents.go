@@ -40,6 +40,7 @@ var Documents = &Kind{
 	Newest:  newestDocuments,
 	Meant:   meantDocuments,
 	Compare: func(s *Sight, l *Last, row *Row) string { return compareDocument(s, l, documentRow(row)) },
+	Clear:   clearDocument,
 	Says: func(r *Record) string {
 		d := r.of.(*document.Record)
 		return fmt.Sprintf("%s %d %s %d %d", d.ID, d.Version, d.Op, d.Created, r.Size)

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/fronts"
@@ -31,6 +32,9 @@ type Kind struct {
 	// Compare compares a key's last record with its newest row, nil for none. It says what is wrong, Equal or Waiting.
 	Compare func(s *Sight, last *Last, row *Row) string
 
+	// Clear decides what an erasure does next with a key that it means, by the key's last record. Up to the fence all is stored.
+	Clear func(t *schemas.Topic, last *Last, m *Meant, fence uint64) Clearing
+
 	// Says is what a record says of its row, and Column the same of the row, as an SQL expression: a String. Where the two differ
 	// the row is not the record's.
 	Says   func(*Record) string
@@ -58,6 +62,16 @@ func OfFront(stream string) *Kind {
 		}
 	}
 	return nil
+}
+
+// Fronts are the streams that are fronts, in order.
+func Fronts() []string {
+	var fronts []string
+	for _, k := range all {
+		fronts = append(fronts, k.Front)
+	}
+	slices.Sort(fronts)
+	return fronts
 }
 
 // Whole reports whether a key leaves its front whole, and nothing of it before.
@@ -102,6 +116,16 @@ type Meant struct {
 	Subject string
 
 	of any
+}
+
+// Clearing is what an erasure does next with a key of a front.
+type Clearing struct {
+	// Put makes a record that is written, and then the key is looked at again; nil: none.
+	Put func(now int64) (fronts.Record, error)
+	// Goes says which go of the key's messages, given by their headers, the oldest first; nil: none.
+	Goes func([]*streams.Message) []uint64
+	// Again: the key is looked at again then.
+	Again bool
 }
 
 // Sight is what is known while a front is compared.

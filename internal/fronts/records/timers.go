@@ -42,6 +42,7 @@ var Timers = &Kind{
 	Compare: func(s *Sight, l *Last, row *Row) string {
 		return compareTimer(s, l.Timer(), timerRow(row))
 	},
+	Clear: clearTimer,
 	Says: func(r *Record) string {
 		t, size := r.Timer(), r.Size
 		if t.SpecSeq != 0 {

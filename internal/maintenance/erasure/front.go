@@ -5,32 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/schemas/kinds"
-	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 const (
-	// maxTouched bounds the documents of one SELECT.
+	// maxTouched bounds the keys of one SELECT.
 	maxTouched = 5000
-	// frontAtOnce is how many documents are cleared side by side.
+	// frontAtOnce is how many keys are cleared side by side.
 	frontAtOnce = 8
-	// frontTries bounds how often a document is looked at again because it changed meanwhile.
+	// frontTries bounds how often a key is looked at again because it changed meanwhile.
 	frontTries = 100
 )
 
-// front takes out of a topic's front, for documents DOCS, what an erasure means. Everything up to the fence is stored and
-// still there, so ClickHouse says which documents are meant. Each step may be done again.
+// front takes out of a topic's front what an erasure means. Everything up to the fence is stored and still there, so
+// ClickHouse says which keys are meant. Each step may be done again.
 func (x *Eraser) front(ctx context.Context, e *ledger.Erasure) error {
 	t, err := x.cfg.Registry.Topic(ctx, e.Topic)
 	if err != nil {
@@ -44,139 +41,107 @@ func (x *Eraser) front(ctx context.Context, e *ledger.Erasure) error {
 	if err != nil {
 		return fmt.Errorf("erase: %s: %w", e.Front, err)
 	}
-	if t.Kind == kinds.Timer {
-		err = x.timersFront(ctx, e, &t, w, s)
-	} else {
-		err = eachMeant(ctx, e, &t, func(lane int, c tables.Condition, after tables.Meant) ([]tables.Meant, error) {
-			return x.cfg.DB.MeantDocuments(ctx, e.Topic, lane, c, after.ID, maxTouched)
-		}, func(ctx context.Context, d tables.Meant) error { return x.clearDocument(ctx, e, &t, w, s, d) })
+	f := &front{x: x, e: e, k: records.OfFront(e.Front), t: &t, w: w, s: s}
+	for lane := range t.Lanes {
+		if err := f.lane(ctx, lane); err != nil {
+			return err
+		}
 	}
-	if err != nil || e.State != ledger.Erased {
-		return err
+	if e.State != ledger.Erased {
+		return nil
 	}
 	_, err = x.returned(ctx, e, s)
 	return err
 }
 
-// eachMeant lists what an erasure means, lane by lane and page after page, and clears some at once. The first
-// page comes after the zero M.
-func eachMeant[M any](ctx context.Context, e *ledger.Erasure, t *schemas.Topic, list func(lane int, c tables.Condition, after M) ([]M, error), clear func(context.Context, M) error) error {
-	cond, params := e.Match("e")
-	for lane := range t.Lanes {
-		for after := *new(M); ; {
-			meant, err := list(lane, tables.Condition{SQL: cond, Params: params}, after)
-			if errors.Is(err, tables.ErrNoTable) || err == nil && len(meant) == 0 {
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("erase: %w", err)
-			}
-			g, gctx := fanout.WithContext(ctx)
-			g.SetLimit(frontAtOnce)
-			for _, m := range meant {
-				g.Go(func() error { return clear(gctx, m) })
-			}
-			if err := g.Wait(); err != nil {
-				return err
-			}
-			after = meant[len(meant)-1]
-		}
-	}
-	return nil
+// front is the front of a topic, of which an erasure takes what it means.
+type front struct {
+	x *Eraser
+	e *ledger.Erasure
+	k *records.Kind
+	t *schemas.Topic
+	w *fronts.Writer
+	s jetstream.Stream
 }
 
-// clearDocument takes a document's records up to the fence out of DOCS, until what is
-// there came later or is not meant. Its cleaner and its writers may be at work.
-func (x *Eraser) clearDocument(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, d tables.Meant) error {
-	subject := schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID)
+// lane lists what the erasure means in a lane, page after page, and clears some at once.
+func (f *front) lane(ctx context.Context, lane int) error {
+	cond, params := f.e.Match("e")
+	for after := (*records.Meant)(nil); ; {
+		meant, err := f.k.Meant(ctx, f.x.cfg.DB, f.t, lane, nil, tables.Condition{SQL: cond, Params: params}, after, maxTouched)
+		if err != nil {
+			return fmt.Errorf("erase: %w", err)
+		}
+		if len(meant) == 0 {
+			return nil
+		}
+		g, gctx := fanout.WithContext(ctx)
+		g.SetLimit(frontAtOnce)
+		for i := range meant {
+			g.Go(func() error { return f.clear(gctx, &meant[i]) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		after = &meant[len(meant)-1]
+	}
+}
+
+// clear takes a key's records up to the fence out of the front, until what is there came later or is not meant. Its
+// cleaner and its writers may be at work.
+func (f *front) clear(ctx context.Context, m *records.Meant) error {
 	for range frontTries {
-		r, at, err := fronts.Newest(ctx, w, subject, parseDocument)
+		r, at, err := fronts.Newest(ctx, f.w, m.Subject, f.k.Parse)
 		if errors.Is(err, fronts.ErrReplaced) {
 			return nil // nothing of it is there; what took its place is a dead letter
 		}
 		if err != nil {
-			return fmt.Errorf("erase: document %q: %w", d.ID, err)
+			return fmt.Errorf("erase: %s: %w", f.k.Name(m.Subject), err)
 		}
-		if r == nil {
-			if !d.Last || d.All {
-				return nil
-			}
-			// Its removal is meant too, and older versions stay: another removal follows.
-			last := document.Record{Topic: t.Name, Lane: strconv.Itoa(document.Lane(t, d.ID)), ID: d.ID, Path: d.Path, Version: d.Version, Created: d.Created, Last: at}
-			if err := x.removeDocument(ctx, w, &last); !errors.Is(err, fronts.ErrConflict) {
-				return err
+		c := f.k.Clear(f.t, &records.Last{Record: r, At: at}, m, f.e.Fence)
+		if c.Put != nil {
+			if err := f.put(ctx, c.Put); err != nil && !errors.Is(err, fronts.ErrConflict) {
+				return fmt.Errorf("erase: %s: %w", f.k.Name(m.Subject), err)
 			}
 			continue
 		}
-		r.Last = at
-		what, upTo := clears(r, e.Fence, d)
-		if what == clearRemove {
-			if err := x.removeDocument(ctx, w, r); err != nil && !errors.Is(err, fronts.ErrConflict) {
-				return err
-			}
-			continue // what lies below the removal goes now
-		}
-		if upTo > 0 {
-			if err := x.overwrite(ctx, s, subject, func(m *streams.Message) bool { return m.Sequence <= upTo && rowSeq(m) <= e.Fence }); err != nil {
-				return fmt.Errorf("erase: document %q: %w", d.ID, err)
+		if c.Goes != nil {
+			if err := f.x.overwrite(ctx, f.s, m.Subject, c.Goes); err != nil {
+				return fmt.Errorf("erase: %s: %w", f.k.Name(m.Subject), err)
 			}
 		}
-		if what == clearOlder {
+		if !c.Again {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: document %q was changed by others, %d times; `almanac erase resume %s` goes on", ErrNotGone, d.ID, frontTries, e.ID)
+	return fmt.Errorf("%w: %s was changed by others, %d times; `almanac erase resume %s` goes on", ErrNotGone, f.k.Name(m.Subject), frontTries, f.e.ID)
 }
 
-func parseDocument(m *streams.Message) (*document.Record, error) {
-	r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size)
-	return &r, err
-}
-
-// clearing is what is done with a document.
-type clearing int
-
-const (
-	clearOlder  clearing = iota // its records below the last go
-	clearAll                    // all go, and it is looked at again
-	clearRemove                 // a removal follows, and then all below it go
-)
-
-// rowSeq is the sequence of a document's record that a message has or stands for. The cleaner may
-// have put a record from below the fence again above it.
-func rowSeq(m *streams.Message) uint64 {
-	r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
+func (f *front) put(ctx context.Context, next func(now int64) (fronts.Record, error)) error {
+	now, err := f.w.Now(ctx)
 	if err != nil {
-		return m.Sequence
+		return err
 	}
-	return r.RowSeq()
-}
-
-// clears decides what goes of a document whose last record is r, and up to which sequence,
-// with it. What came after the fence stays there too.
-func clears(r *document.Record, fence uint64, d tables.Meant) (clearing, uint64) {
-	switch {
-	case r.RowSeq() > fence, !d.Last:
-		return clearOlder, r.Seq - 1
-	case d.All:
-		return clearAll, r.Seq
+	r, err := next(now)
+	if err != nil {
+		return err
 	}
-	return clearRemove, 0
+	_, err = f.w.Put(ctx, r)
+	return err
 }
 
 // overwrite removes those of a key's messages that go, and their bytes on disk: a purge leaves
 // those in the stream's file.
-func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject string, goes func(*streams.Message) bool) error {
-	var seqs []uint64
+func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject string, goes func([]*streams.Message) []uint64) error {
+	var there []*streams.Message
 	front := s.CachedInfo().Config.Name
 	if _, err := streams.Headers(ctx, x.js, front, subject, 1, func(m *streams.Message) error {
-		if goes(m) {
-			seqs = append(seqs, m.Sequence)
-		}
+		there = append(there, m)
 		return nil
 	}); err != nil {
 		return err
 	}
+	seqs := goes(there)
 	overwriteOrder(seqs)
 	for _, seq := range seqs {
 		if err := streams.Delete(ctx, x.js, s, seq, true); err != nil {
@@ -196,48 +161,20 @@ func overwriteOrder(seqs []uint64) {
 	}
 }
 
-// removeDocument writes a removal of a document. It says nothing of who owned or changed it.
-func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *document.Record) error {
-	now, err := w.Now(ctx)
-	if err != nil {
-		return err
-	}
-	changed := schemas.ChangedAfter(r.Changed, now)
-	gone := document.Record{
-		Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: min(r.Created, changed),
-		Changed: changed, By: "erasure",
-	}
-	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: r.Expect(), For: fronts.End}); err != nil {
-		return fmt.Errorf("erase: document %q: %w", r.ID, err)
-	}
-	return nil
-}
-
 // frontHolding counts the records of a front that an erasure may mean. Of one by users
 // alone those are told by their headers; what a filter means is gone once it is erased.
 func (x *Eraser) frontHolding(ctx context.Context, e *ledger.Erasure) (Holding, error) {
-	h := Holding{Stream: e.Front}
+	h, k := Holding{Stream: e.Front}, records.OfFront(e.Front)
 	_, err := streams.Headers(ctx, x.js, e.Front, schemas.SourceTopicFilter(e.Front, e.Topic), 1, func(msg *streams.Message) error {
-		seq, changed, user, err := frontSays(e.Front, msg)
-		if err != nil || seq > e.Fence || changed < e.From || changed > e.To {
+		r, err := k.Parse(msg)
+		if err != nil || r.Row > e.Fence || r.Changed < e.From || r.Changed > e.To {
 			return nil
 		}
-		if len(e.Users) > 0 && !slices.Contains(e.Users, user) || e.Where != "" && e.State == ledger.Erased {
+		if len(e.Users) > 0 && !slices.Contains(e.Users, r.User) || e.Where != "" && e.State == ledger.Erased {
 			return nil
 		}
 		h.Messages++
 		return nil
 	})
 	return h, err
-}
-
-// frontSays reads which sequence the row of a front's record has, when it was written, and of
-// whom it is.
-func frontSays(front string, m *streams.Message) (seq uint64, changed int64, user string, err error) {
-	if front == schemas.StreamTimers {
-		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
-		return m.Sequence, r.Changed, r.User, err
-	}
-	r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
-	return r.RowSeq(), r.Changed, r.User, err
 }

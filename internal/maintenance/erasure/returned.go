@@ -8,11 +8,10 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // A front that is restored from a copy from before an erasure has its records again, of which ClickHouse no longer has
@@ -27,13 +26,18 @@ type taken struct {
 	life    string
 }
 
-// goes reports whether a message goes, for an erasure.
-func (k *taken) goes(e *ledger.Erasure, m *streams.Message) bool {
+// goes are those of a key's messages that go, for an erasure.
+func (k *taken) goes(e *ledger.Erasure, ms []*streams.Message) []uint64 {
 	if k.life == "" {
-		return slices.Contains(k.seqs, m.Sequence)
+		return k.seqs
 	}
-	r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
-	return err == nil && r.Life.String() == k.life && r.Seq <= e.Fence
+	var seqs []uint64
+	for _, m := range ms {
+		if r, err := records.OfFront(e.Front).Parse(m); err == nil && r.Unit == k.life && r.Seq <= e.Fence {
+			seqs = append(seqs, m.Sequence)
+		}
+	}
+	return seqs
 }
 
 // returned takes out of a front what came back there of what an erasure means, and says how many keys that was of.
@@ -43,7 +47,7 @@ func (x *Eraser) returned(ctx context.Context, e *ledger.Erasure, s jetstream.St
 		return 0, err
 	}
 	for _, k := range found[e.ID] {
-		if err := x.overwrite(ctx, s, k.subject, func(m *streams.Message) bool { return k.goes(e, m) }); err != nil {
+		if err := x.overwrite(ctx, s, k.subject, func(ms []*streams.Message) []uint64 { return k.goes(e, ms) }); err != nil {
 			return keys, fmt.Errorf("erase: %s: %w", k.subject, err)
 		}
 		keys++
@@ -126,7 +130,7 @@ type group struct {
 
 // lane is what was found in a lane of a front.
 type lane struct {
-	front  string
+	kind   *records.Kind
 	groups map[string]*group
 	last   map[string]uint64 // the last message of each subject of groups
 	stays  map[string]bool   // subjects with a record that no erasure may mean
@@ -134,13 +138,13 @@ type lane struct {
 
 // suspects reads the headers of a lane of a front for records that erasures may mean.
 func (x *Eraser) suspects(ctx context.Context, t *schemas.Topic, front, token string, by map[string]*ledger.Erasure) (*lane, error) {
-	l := &lane{front: front, groups: map[string]*group{}, last: map[string]uint64{}, stays: map[string]bool{}}
+	l := &lane{kind: records.OfFront(front), groups: map[string]*group{}, last: map[string]uint64{}, stays: map[string]bool{}}
 	_, err := streams.Headers(ctx, x.js, front, schemas.SourceFilter(front, t.Name, token), 1, func(m *streams.Message) error {
-		b, key, err := backOf(front, m)
+		r, err := l.kind.Parse(m)
 		if err != nil {
 			return nil // not a record
 		}
-		l.add(b, key, m, by)
+		l.add(&back{at: r.Seq, row: r.Row, changed: r.Changed, user: r.User, stub: r.Stub}, r.Unit, m, by)
 		return nil
 	})
 	if err != nil {
@@ -183,33 +187,23 @@ func mayMean(e *ledger.Erasure, b *back, stored int64) bool {
 	return b.row != b.at || schemas.Source{Seq: b.at, Stored: stored}.UpTo(e.UpTo()) // else the cleaner put it again
 }
 
-// backOf reads a message of a front, and names its document or the life of its timer.
-func backOf(front string, m *streams.Message) (*back, string, error) {
-	if front == schemas.StreamTimers {
-		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
-		return &back{at: r.Seq, row: r.Seq, changed: r.Changed, user: r.User}, r.Life.String(), err
-	}
-	r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
-	return &back{at: r.Seq, row: r.RowSeq(), changed: r.Changed, user: r.User, stub: r.Stub}, r.ID, err
-}
-
 // takeBack adds what goes of a lane's groups.
 func (x *Eraser) takeBack(ctx context.Context, t *schemas.Topic, l *lane, out map[string][]taken) error {
-	var ids []string
-	for key, g := range l.groups {
-		if l.front == schemas.StreamDocs && g.whole(l) {
-			ids = append(ids, key)
+	var subjects []string
+	for _, g := range l.groups {
+		if !l.kind.Whole() && g.whole(l) {
+			subjects = append(subjects, g.subject)
 		}
 	}
-	slices.Sort(ids)
+	slices.Sort(subjects)
 	there := map[string]bool{}
-	for some := range slices.Chunk(ids, maxTouched) {
-		if err := x.inClickHouse(ctx, t, some, there); err != nil {
+	for some := range slices.Chunk(subjects, maxTouched) {
+		if err := x.inClickHouse(ctx, t, l, some, there); err != nil {
 			return err
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.groups)) {
-		for id, k := range l.groups[key].taken(l, there[key]) {
+		for id, k := range l.groups[key].taken(l, there[l.groups[key].subject]) {
 			out[id] = append(out[id], *k)
 		}
 	}
@@ -226,7 +220,7 @@ func (g *group) whole(l *lane) bool {
 func (g *group) taken(l *lane, there bool) map[string]*taken {
 	out := map[string]*taken{}
 	for _, b := range g.records {
-		if l.front == schemas.StreamDocs && b.at == l.last[g.subject] && (there || !g.whole(l)) {
+		if !l.kind.Whole() && b.at == l.last[g.subject] && (there || !g.whole(l)) {
 			continue
 		}
 		for _, id := range b.meant {
@@ -235,7 +229,7 @@ func (g *group) taken(l *lane, there bool) map[string]*taken {
 				k = &taken{subject: g.subject}
 				out[id] = k
 			}
-			if l.front == schemas.StreamTimers {
+			if l.kind.Whole() {
 				k.life = g.key
 			} else {
 				k.seqs = append(k.seqs, b.at)
@@ -249,7 +243,7 @@ func (g *group) taken(l *lane, there bool) map[string]*taken {
 func (x *Eraser) behindFronts(ctx context.Context, all map[string]ledger.Erasures, behind map[string][]string) error {
 	for topic, l := range all {
 		ended := slices.DeleteFunc(slices.Clone(l), func(e ledger.Erasure) bool { return slices.Contains(behind[topic], e.ID) })
-		for _, front := range []string{schemas.StreamDocs, schemas.StreamTimers} {
+		for _, front := range records.Fronts() {
 			found, err := x.findReturned(ctx, topic, front, ended, false)
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -37,7 +38,7 @@ func TestWhatCameBackGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := &group{subject: "s", key: "k", records: c.records}
-			l := &lane{front: c.front, last: map[string]uint64{"s": c.last}, stays: map[string]bool{"s": c.stays}}
+			l := &lane{kind: records.OfFront(c.front), last: map[string]uint64{"s": c.last}, stays: map[string]bool{"s": c.stays}}
 			k := g.taken(l, c.there)["e"]
 			if k == nil {
 				k = &taken{}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/query/erased"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -65,7 +65,7 @@ func (x *Eraser) evaluateReturned(ctx context.Context, t *schemas.Topic, by map[
 	}
 	for id, some := range asks {
 		for part := range slices.Chunk(some, evaluatedAtOnce) {
-			if err := x.evaluateBodies(ctx, t, by[id], l.front, part); err != nil {
+			if err := x.evaluateBodies(ctx, t, by[id], l.kind.Front, part); err != nil {
 				return err
 			}
 		}
@@ -182,21 +182,18 @@ func (p *proofs) addsUp(ctx context.Context, s *registry.Shard) (bool, error) {
 	return adds, nil
 }
 
-// inClickHouse adds those of some documents of which ClickHouse has rows.
-func (x *Eraser) inClickHouse(ctx context.Context, t *schemas.Topic, ids []string, there map[string]bool) error {
-	byLane := map[int][]string{}
-	for _, id := range ids {
-		lane := t.DocumentLane(id)
-		byLane[lane] = append(byLane[lane], id)
-	}
-	for lane, some := range byLane {
-		err := x.cfg.DB.NewestDocuments(ctx, t.Name, lane, some, func(n tables.Newest) error {
-			there[n.ID] = true
+// inClickHouse adds those of some keys of a lane of which ClickHouse has rows.
+func (x *Eraser) inClickHouse(ctx context.Context, t *schemas.Topic, l *lane, subjects []string, there map[string]bool) error {
+	token, _ := schemas.SourceLane(l.kind.Front, subjects[0])
+	lane, err := schemas.ParseLane(token)
+	if err == nil {
+		err = l.kind.Newest(ctx, x.cfg.DB, t, lane, subjects, func(row records.Row) error {
+			there[row.Subject] = true
 			return nil
 		})
-		if err != nil && !errors.Is(err, tables.ErrNoTable) {
-			return fmt.Errorf("erase: %w", err)
-		}
+	}
+	if err != nil {
+		return fmt.Errorf("erase: %w", err)
 	}
 	return nil
 }
