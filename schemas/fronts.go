@@ -167,6 +167,13 @@ func SourceLane(front, subject string) (lane string, ok bool) {
 	return lane, err == nil
 }
 
+// SourceTopic is the topic token of a subject of a front, or of EVENTS.
+func SourceTopic(subject string) string {
+	_, rest, _ := strings.Cut(subject, ".")
+	topic, _, _ := strings.Cut(rest, ".")
+	return topic
+}
+
 // OfFront reports whether a subject is of a front, well-formed or not.
 func OfFront(subject string) bool {
 	first, _, _ := strings.Cut(subject, ".")

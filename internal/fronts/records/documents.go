@@ -41,6 +41,15 @@ var Documents = &Kind{
 	Meant:   meantDocuments,
 	Compare: func(s *Sight, l *Last, row *Row) string { return compareDocument(s, l, documentRow(row)) },
 	Clear:   clearDocument,
+	Fate: func(r *Record, row *Row) Fate {
+		if r == nil && documentRow(row).Op != schemas.OpRemoved || r != nil && row.Seq > r.Row {
+			return Restore
+		}
+		return Keep
+	},
+	Restored: "stubs", RestoredWhat: "stubs of documents",
+	Restore: restoreDocuments,
+	Again:   putDocumentAgain,
 	Says: func(r *Record) string {
 		d := r.of.(*document.Record)
 		return fmt.Sprintf("%s %d %s %d %d", d.ID, d.Version, d.Op, d.Created, r.Size)
@@ -104,7 +113,7 @@ func documentRow(r *Row) *tables.Newest {
 
 func newestDocuments(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, f func(Row) error) error {
 	err := db.NewestDocuments(ctx, t.Name, lane, docIDs(subjects), func(n tables.Newest) error {
-		return f(Row{Subject: schemas.DocSubject(t.Name, document.Lane(t, n.ID), n.ID), Seq: n.Seq, of: &n})
+		return f(Row{Subject: schemas.DocSubject(t.Name, document.Lane(t, n.ID), n.ID), Seq: n.Seq, Place: &schemas.FrontPlace{Month: n.Month, Shard: n.Shard, Seq: n.Seq}, of: &n})
 	})
 	return unlessNoTable(err)
 }

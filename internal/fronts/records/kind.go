@@ -21,7 +21,7 @@ type Kind struct {
 	Name func(subject string) string
 	// Parse reads a record from its message, of which only the headers may be there. schemas.ErrRecord: it is none.
 	Parse func(*streams.Message) (*Record, error)
-	// Whose reports whether a topic has the key of a subject; nil: of every one that its filter selects.
+	// Whose reports whether a topic has the key of a subject.
 	Whose func(t *schemas.Topic, subject string) bool
 
 	// Newest calls f with the newest row of each key of a topic's lane, or of those of the listed ones. It may call
@@ -34,6 +34,16 @@ type Kind struct {
 
 	// Clear decides what an erasure does next with a key that it means, by the key's last record. Up to the fence all is stored.
 	Clear func(t *schemas.Topic, last *Last, m *Meant, fence uint64) Clearing
+
+	// Fate decides what a front that may have lost a key's end needs of it, by its last record, nil for none, and its newest row.
+	Fate func(r *Record, row *Row) Fate
+	// Restored is what comes back then, for people: "stubs".
+	Restored, RestoredWhat string
+	// Restore makes the records that come back of lost keys. One whose rows went meanwhile is left out.
+	Restore func(ctx context.Context, db *tables.DB, t *schemas.Topic, lost []Lost, now func() (int64, error)) ([]fronts.Record, error)
+	// Again is a key's last record as it is put once more, under a sequence that was not given before. what gets a message of the
+	// key by its sequence. Nil: what it needs is gone.
+	Again func(ctx context.Context, db *tables.DB, t *schemas.Topic, last *streams.Message, at func(seq uint64) (*streams.Message, error), now func() (int64, error)) (*fronts.Record, error)
 
 	// Says is what a record says of its row, and Column the same of the row, as an SQL expression: a String. Where the two differ
 	// the row is not the record's.
@@ -89,6 +99,8 @@ type Record struct {
 	Over bool
 	// Stub and Refresh say where the row is of a record that was archived.
 	Stub, Refresh *schemas.FrontPlace
+	// Needs is the sequence of another record that this one stands on; 0: none.
+	Needs uint64
 	// Unit is what erasures judge whole: the document, or the life of a timer.
 	Unit string
 
@@ -107,9 +119,31 @@ func (r *Record) Place() *schemas.FrontPlace {
 type Row struct {
 	Subject string
 	Seq     uint64 // of the record, in the front
+	// Place is where it is, of a kind whose records retention takes out of the front before it takes their rows.
+	Place *schemas.FrontPlace
 
 	of any
 }
+
+// Lost is a key of which a front lost the end.
+type Lost struct {
+	Row
+	// Expect is the sequence of the last message that the front has of the key; 0: nothing.
+	Expect uint64
+	// Misplaced: that message is not a record, and goes.
+	Misplaced bool
+}
+
+// Fate is what a front needs of a key.
+type Fate int
+
+// The fates of a key.
+const (
+	Keep    Fate = iota
+	Restore      // it comes back
+	Drop         // it is over, and goes
+	Lose         // it cannot come back
+)
 
 // Meant is a key with rows that fulfil a condition.
 type Meant struct {

@@ -31,7 +31,7 @@ var Timers = &Kind{
 		if err != nil {
 			return nil, err
 		}
-		return &Record{Seq: r.Seq, Row: r.Seq, Changed: r.Changed, User: r.User, Size: m.Size, Over: r.State().Over(), Unit: r.Life.String(), of: &r}, nil
+		return &Record{Seq: r.Seq, Row: r.Seq, Changed: r.Changed, User: r.User, Size: m.Size, Over: r.State().Over(), Needs: r.SpecAt(), Unit: r.Life.String(), of: &r}, nil
 	},
 	Whose: func(_ *schemas.Topic, subject string) bool {
 		_, err := schemas.ParseTimerSubject(subject)
@@ -42,7 +42,11 @@ var Timers = &Kind{
 	Compare: func(s *Sight, l *Last, row *Row) string {
 		return compareTimer(s, l.Timer(), timerRow(row))
 	},
-	Clear: clearTimer,
+	Clear:    clearTimer,
+	Fate:     func(r *Record, row *Row) Fate { return timerFate(r.Timer(), timerRow(row)) },
+	Restored: "timers", RestoredWhat: "timers that are pending by their history",
+	Restore: restoreTimers,
+	Again:   putTimerAgain,
 	Says: func(r *Record) string {
 		t, size := r.Timer(), r.Size
 		if t.SpecSeq != 0 {

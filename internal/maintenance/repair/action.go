@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -93,8 +94,7 @@ type Action struct {
 	lane      *lostLane
 	front     uint64            // of AdvanceFront: the sequence to reach
 	ends      routedEnds        // of AdvanceFront and PutAgain
-	lost      []lostDocument    // of RestoreStubs
-	timers    []lostTimer       // of RestoreTimers and DropEnded
+	lost      []records.Lost    // of RestoreStubs, RestoreTimers and DropEnded
 	misplaced map[string]uint64 // of DropStray: by subject, the sequence of its last message
 	odd       *registry.UnreadableError
 }

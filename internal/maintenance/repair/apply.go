@@ -11,12 +11,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/checkpoint"
-	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // Apply carries a plan out, action by action, and tells each one's outcome as
@@ -79,19 +79,14 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		return r.advance(ctx, a)
 	case LeaveShard:
 		return r.leaveShard(ctx, a)
-	case RestoreStubs:
-		return r.restoreStubs(ctx, a)
-	case RestoreTimers:
-		return r.restoreTimers(ctx, a)
 	case DropMisplaced:
 		return r.dropMisplaced(ctx, a)
-	case DropEnded:
-		return r.dropEnded(ctx, a)
 	case PutAgain:
-		if a.topic.Kind == kinds.Document {
-			return r.putDocumentsAgain(ctx, a)
-		}
 		return r.putAgain(ctx, a)
+	case restoreOf(records.Of(a.topic)):
+		return r.restore(ctx, a)
+	case dropOf(records.Of(a.topic)):
+		return r.dropEnded(ctx, a)
 	}
 	return nil
 }

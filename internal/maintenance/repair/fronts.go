@@ -15,21 +15,12 @@ import (
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// A DOCS that lost records, or all of them, gets back from ClickHouse what each document
-// is: a stub of its newest version. First its sequences go on above those that were
-// routed, since routers pass over what lies below.
-
-// lostDocument is a document whose newest version DOCS does not have.
-type lostDocument struct {
-	newest tables.Newest
-	expect uint64 // the sequence of what DOCS has of it; 0: nothing
-}
+// A front that lost records, or all of them, gets back from ClickHouse what each key is: of a document a stub of its newest
+// version, and a timer pending again. First its sequences go on above those that were routed, since routers pass over what
+// lies below.
 
 // planFront adds what the front of a topic of documents or timers needs.
 func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) error {
@@ -66,84 +57,20 @@ func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) err
 	advance := last < end.Seq
 	onward := Action{Do: AdvanceFront, Topic: t.Name, Where: front, topic: t, front: end.Seq, ends: ends,
 		Detail: fmt.Sprintf("it ends at message %d, and was routed up to %d", last, end.Seq)}
-	if t.Kind == kinds.Timer {
-		plan, err := r.planTimers(ctx, t, ends, upTo, advance || len(blanks) > 0)
-		if err != nil {
-			return err
-		}
-		if advance {
-			plan.advance = &onward
-		}
-		plan.addTo(p)
-		return nil
-	}
-	if advance || len(blanks) > 0 {
-		p.add(onward)
-	}
-	if err := r.planYoung(ctx, t, p, ends, advance || len(blanks) > 0); err != nil {
-		return err
-	}
-	return r.planDocuments(ctx, t, p, ends, upTo)
-}
-
-// planDocuments adds what DOCS lost of a topic. It was routed up to ends, and its lanes are stored up to upTo.
-func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds, upTo map[int]uint64) error {
-	last, err := records.Documents.ReadLast(ctx, r.js, t)
+	fp, err := r.planLost(ctx, records.Of(t), t, ends, upTo, advance || len(blanks) > 0)
 	if err != nil {
 		return err
 	}
-	if err := r.checkSuspects(ctx, records.Documents, last); err != nil {
-		return err
+	if advance {
+		fp.advance = &onward
 	}
-	var lost []lostDocument
-	replaced := map[string]uint64{} // of which ClickHouse has nothing, by subject
-	waits := map[string]bool{}
-	for subject, l := range last {
-		token, _ := schemas.SourceLane(schemas.StreamDocs, subject)
-		lane, _ := schemas.ParseLane(token)
-		switch {
-		case l.Record != nil || l.Replaced == 0:
-		case l.At > upTo[lane]: // no dead letter says yet what was replaced
-			waits[subject] = true
-		default:
-			replaced[subject] = l.At
-		}
-	}
-	for lane := range t.Lanes {
-		err := r.db.NewestDocuments(ctx, t.Name, lane, nil, func(n tables.Newest) error {
-			subject := schemas.DocSubject(t.Name, document.Lane(t, n.ID), n.ID)
-			was := last[subject]
-			if l, isLost := lostOf(&was, &n); isLost && !waits[subject] {
-				lost = append(lost, l)
-				delete(replaced, subject)
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, tables.ErrNoTable) {
-			return err
-		}
-	}
-	young, err := r.youngDocuments(ctx, t.Name, ends)
-	if err != nil {
-		return err
-	}
-	if lost, err = r.notExpired(ctx, t.Name, withoutYoung(t, lost, last, young)); err != nil {
-		return err
-	}
-	if len(lost) > 0 {
-		p.add(Action{Do: RestoreStubs, Topic: t.Name, Where: schemas.StreamDocs, Rows: uint64(len(lost)), Source: "ClickHouse", topic: t, lost: lost, front: ends.max().Seq,
-			Detail: fmt.Sprintf("stubs of documents, of which %q is the first", lost[0].newest.ID)})
-	}
-	if len(waits) > 0 {
-		p.note("%s: what took the place of %d documents is not routed yet; run repair again once it is", t.Name, len(waits))
-	}
-	p.dropReplacing(t, schemas.StreamDocs, replaced)
+	fp.addTo(p)
 	return nil
 }
 
 // notExpired leaves out the documents whose newest version retention takes: it takes their records
 // out of DOCS before their rows. The shards are read after both.
-func (r *Repairer) notExpired(ctx context.Context, topic string, lost []lostDocument) ([]lostDocument, error) {
+func (r *Repairer) notExpired(ctx context.Context, topic string, lost []records.Lost) ([]records.Lost, error) {
 	if len(lost) == 0 {
 		return nil, nil
 	}
@@ -152,8 +79,8 @@ func (r *Repairer) notExpired(ctx context.Context, topic string, lost []lostDocu
 		return nil, err
 	}
 	gone := registry.DroppedOf(shards)
-	return slices.DeleteFunc(slices.Clone(lost), func(l lostDocument) bool {
-		return gone[schemas.ShardRef{Topic: topic, Month: l.newest.Month, ID: l.newest.Shard}]
+	return slices.DeleteFunc(slices.Clone(lost), func(l records.Lost) bool {
+		return l.Place != nil && gone[schemas.ShardRef{Topic: topic, Month: l.Place.Month, ID: l.Place.Shard}]
 	}), nil
 }
 
@@ -172,17 +99,6 @@ func (r *Repairer) erasing(ctx context.Context, topic string) (id string, err er
 	return "", nil
 }
 
-// lostOf says whether DOCS, which has was of a document, lost its newest version.
-func lostOf(was *records.Last, n *tables.Newest) (lostDocument, bool) {
-	switch {
-	case was.Record == nil:
-		return lostDocument{newest: *n, expect: was.At}, n.Op != schemas.OpRemoved
-	case n.Seq > was.Row:
-		return lostDocument{newest: *n, expect: was.At}, true
-	}
-	return lostDocument{}, false
-}
-
 // advance has a front go on above what was routed.
 func (r *Repairer) advance(ctx context.Context, a *Action) error {
 	w, err := fronts.Open(ctx, r.js, a.Where, fronts.Config{})
@@ -194,25 +110,79 @@ func (r *Repairer) advance(ctx context.Context, a *Action) error {
 	return w.Advance(ctx, subject, a.ends.names(), a.front, func() { r.crash("front advanced") })
 }
 
-// restoreStubs writes stubs of documents, each where DOCS still has what it had. A document
-// that was changed meanwhile is left to the next plan.
-func (r *Repairer) restoreStubs(ctx context.Context, a *Action) error {
-	w, err := r.restoring(ctx, a)
-	if err != nil {
-		return err
-	}
+// restore writes what a front lost of keys, each where the front still has what it had. A key that was changed
+// meanwhile is left to the next plan.
+func (r *Repairer) restore(ctx context.Context, a *Action) error {
+	k := records.Of(a.topic)
 	for some := range slices.Chunk(a.lost, fronts.MaxBatch) {
+		w, err := r.restoring(ctx, a) // each time: an erasure may have begun
+		if err != nil {
+			return err
+		}
 		if some, err = r.notExpired(ctx, a.Topic, some); err != nil {
 			return err
 		}
-		records := make([]fronts.Record, len(some))
-		for i := range some {
-			records[i] = stubOf(a.topic, &some[i])
-		}
-		if err := putBack(ctx, w, records); err != nil {
+		back, err := k.Restore(ctx, r.db, a.topic, some, func() (int64, error) { return w.Now(ctx) })
+		if err != nil {
 			return err
 		}
-		r.crash("stubs restored")
+		if err := putBack(ctx, w, back); err != nil {
+			return err
+		}
+		if err := r.dropBelow(ctx, k.Front, some); err != nil {
+			return err
+		}
+		r.crash(k.Restored + " restored")
+	}
+	return nil
+}
+
+// dropBelow takes out what is not a record below keys that came back.
+func (r *Repairer) dropBelow(ctx context.Context, front string, lost []records.Lost) error {
+	s, err := streams.Open(ctx, r.js, front)
+	if err != nil {
+		return err
+	}
+	for i := range lost {
+		if !lost[i].Misplaced {
+			continue
+		}
+		if err := streams.Delete(ctx, r.js, s, lost[i].Expect, false); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropEnded takes keys out of a front that are over by their history, unless they went on meanwhile. It writes nothing, so
+// the front may still end below what was routed.
+func (r *Repairer) dropEnded(ctx context.Context, a *Action) error {
+	if id, err := r.erasing(ctx, a.Topic); err != nil {
+		return err
+	} else if id != "" {
+		return fmt.Errorf("the erasure %q of topic %q is under way; run repair again when it is finished", id, a.Topic)
+	}
+	w, err := fronts.Open(ctx, r.js, a.Where, fronts.Config{})
+	if err != nil {
+		return err
+	}
+	s, err := streams.Open(ctx, r.js, a.Where)
+	if err != nil {
+		return err
+	}
+	for i := range a.lost {
+		l := &a.lost[i]
+		msg, err := w.Last(ctx, l.Subject)
+		if errors.Is(err, fronts.ErrNotFound) || err == nil && msg.Sequence != l.Expect {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := streams.PurgeWith(ctx, s, l.Subject, jetstream.WithPurgeSequence(l.Expect+1)); err != nil {
+			return err
+		}
+		r.crash(records.Of(a.topic).Noun + " dropped")
 	}
 	return nil
 }
@@ -249,17 +219,4 @@ func putBack(ctx context.Context, w *fronts.Writer, records []fronts.Record) err
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// stubOf is the stub of a document's newest version.
-func stubOf(t *schemas.Topic, l *lostDocument) fronts.Record {
-	n := &l.newest
-	lane := document.Lane(t, n.ID)
-	r := document.Record{
-		ID: n.ID, Path: n.Path, Op: n.Op, Version: n.Version, Created: n.Created, Changed: n.Changed,
-		Stub: &schemas.FrontPlace{Month: n.Month, Shard: n.Shard, Seq: n.Seq},
-	}
-	h := r.Header()
-	h[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
-	return fronts.Record{Subject: schemas.DocSubject(t.Name, lane, n.ID), Header: h, Expect: l.expect, For: fronts.End}
 }
