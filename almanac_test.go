@@ -70,14 +70,14 @@ func TestClientGivesEveryPart(t *testing.T) {
 	})
 
 	docs := must(a.Documents(ctx, "customers"))(t)
-	if d := must(docs.Create(ctx, documents.New{ID: "c-1", Body: []byte(`{}`)}))(t); d.By != "test" {
+	if d := must(docs.Create(ctx, documents.Draft{ID: "c-1", Body: []byte(`{}`)}))(t); d.By != "test" {
 		t.Errorf("%+v", d)
 	}
 	if page := must(docs.List(ctx, documents.Selection{All: true}))(t); len(page.Documents) != 1 {
 		t.Errorf("%+v", page)
 	}
 	group := must(a.Timers(ctx, "mails"))(t)
-	if _, _, err := group.Create(ctx, timers.New{Group: "other", ID: "a", Due: time.Now().Add(time.Hour), URL: "http://127.0.0.1/"}); err != nil {
+	if _, _, err := group.Create(ctx, timers.Draft{Group: "other", ID: "a", Due: time.Now().Add(time.Hour), URL: "http://127.0.0.1/"}); err != nil {
 		t.Fatal(err)
 	}
 	if page := must(group.List(ctx, timers.Filter{}))(t); len(page.Timers) != 1 || page.Timers[0].Group != "mails" {
@@ -112,13 +112,13 @@ func TestClientWithoutClickHouse(t *testing.T) {
 	declared(t, a)
 	ok(t, must(a.Producer(ctx, "orders"))(t).Publish(ctx, producer.Event{Message: "x"}))
 	docs := must(a.Documents(ctx, "customers"))(t)
-	must(docs.Put(ctx, documents.New{ID: "c-1", Body: []byte(`{}`)}))(t)
+	must(docs.Put(ctx, documents.Draft{ID: "c-1", Body: []byte(`{}`)}))(t)
 	must(docs.Load(ctx, "c-1"))(t)
 	if _, err := docs.List(ctx, documents.Selection{All: true}); !errors.Is(err, documents.ErrArchive) {
 		t.Errorf("a list of documents: %v", err)
 	}
 	group := must(a.Timers(ctx, "mails"))(t)
-	if _, _, err := group.Create(ctx, timers.New{ID: "a", Due: time.Now().Add(time.Hour), URL: "http://127.0.0.1/"}); err != nil {
+	if _, _, err := group.Create(ctx, timers.Draft{ID: "a", Due: time.Now().Add(time.Hour), URL: "http://127.0.0.1/"}); err != nil {
 		t.Error(err)
 	}
 	must(group.Get(ctx, "a"))(t)

@@ -38,7 +38,7 @@ func Example() {
 	if fail(err) {
 		return
 	}
-	ada, err := customers.Put(ctx, documents.New{ID: "c-1", Path: "se/uppsala", Body: []byte(`{"name":"Ada"}`)})
+	ada, err := customers.Put(ctx, documents.Draft{ID: "c-1", Path: "se/uppsala", Body: []byte(`{"name":"Ada"}`)})
 	if fail(err) {
 		return
 	}
@@ -46,7 +46,7 @@ func Example() {
 	if fail(err) {
 		return
 	}
-	_, created, err := mails.Create(ctx, timers.New{ID: "thanks-17", Due: time.Now().Add(time.Hour), URL: callbackURL})
+	_, created, err := mails.Create(ctx, timers.Draft{ID: "thanks-17", Due: time.Now().Add(time.Hour), URL: callbackURL})
 	if fail(err) {
 		return
 	}

@@ -48,7 +48,7 @@ func ExampleClient_Documents() {
 	a := connect(ctx)
 	defer a.Close(ctx)
 	docs, _ := a.Documents(ctx, "customers")
-	d, err := docs.Create(ctx, documents.New{ID: "eva", Path: "se/lund", Body: []byte(`{"name":"Eva"}`)})
+	d, err := docs.Create(ctx, documents.Draft{ID: "eva", Path: "se/lund", Body: []byte(`{"name":"Eva"}`)})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -86,7 +86,7 @@ func ExampleClient_Timers() {
 	a := connect(ctx)
 	defer a.Close(ctx)
 	mails, _ := a.Timers(ctx, "mails")
-	welcome := timers.New{ID: "welcome-17", Due: time.Now().Add(time.Hour), URL: callbackURL, Payload: []byte(`{"user":17}`)}
+	welcome := timers.Draft{ID: "welcome-17", Due: time.Now().Add(time.Hour), URL: callbackURL, Payload: []byte(`{"user":17}`)}
 	for range 2 {
 		_, created, err := mails.Create(ctx, welcome)
 		fmt.Println(created, err)

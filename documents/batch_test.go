@@ -55,7 +55,7 @@ func TestBatchRefused(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, func(topic *schemas.Topic) { topic.Documents.MaxDocuments = 5 })
 	for _, id := range []string{"a", "b"} {
-		if _, err := c.Create(ctx, New{ID: id, Body: []byte(`{}`)}); err != nil {
+		if _, err := c.Create(ctx, Draft{ID: id, Body: []byte(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestBatchesAtOnce(t *testing.T) {
 func TestBatchValidatedAgain(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
-	if _, err := c.Create(ctx, New{ID: "a", Body: []byte(`{}`)}); err != nil {
+	if _, err := c.Create(ctx, Draft{ID: "a", Body: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	change := func(version uint64) {

@@ -65,8 +65,8 @@ type Document struct {
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// New is a document to be created.
-type New struct {
+// Draft is a document to be created.
+type Draft struct {
 	ID string // empty: one is generated
 	// Path is that of the document; one that is there must be under it, unless it is empty.
 	Path string
@@ -141,13 +141,13 @@ func IfVersion(n uint64) Condition { return Condition{n} }
 const tries = 100
 
 // Create stores a new document; ErrExists where the id is taken.
-func (c *Collection) Create(ctx context.Context, n New) (*Document, error) {
+func (c *Collection) Create(ctx context.Context, n Draft) (*Document, error) {
 	return c.Write(ctx, Op{Create: true, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
 }
 
 // Put creates a document, or replaces the body of the one that is there. *PathError where that is
 // under another path.
-func (c *Collection) Put(ctx context.Context, n New) (*Document, error) {
+func (c *Collection) Put(ctx context.Context, n Draft) (*Document, error) {
 	return c.Write(ctx, Op{Put: true, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
 }
 

@@ -64,7 +64,7 @@ func TestCreateAtOnce(t *testing.T) {
 		errs := make([]error, 8)
 		var wg sync.WaitGroup
 		for i := range errs {
-			wg.Go(func() { _, errs[i] = c.Create(ctx, New{ID: id, Body: []byte(`{}`)}) })
+			wg.Go(func() { _, errs[i] = c.Create(ctx, Draft{ID: id, Body: []byte(`{}`)}) })
 		}
 		wg.Wait()
 		won := 0
@@ -95,7 +95,7 @@ func TestCreateWithoutALook(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, func(topic *schemas.Topic) { topic.Documents.MaxDocuments = 2 })
 	body := []byte(`{}`)
-	create := func(id string) (*Document, error) { return c.Create(ctx, New{ID: id, Body: body}) }
+	create := func(id string) (*Document, error) { return c.Create(ctx, Draft{ID: id, Body: body}) }
 	if d, err := create("abcd0001"); err != nil || d.Version != 1 || c.taken.Load() {
 		t.Fatal(d, err)
 	}
@@ -130,7 +130,7 @@ func TestCreateWithoutALook(t *testing.T) {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
-	if _, err := c.Create(ctx, New{ID: "a", Path: "se/uppsala", Body: []byte(`{"n": 1}`)}); err != nil {
+	if _, err := c.Create(ctx, Draft{ID: "a", Path: "se/uppsala", Body: []byte(`{"n": 1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	errs := make([]error, 2)
@@ -167,7 +167,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if d, err := c.Create(ctx, New{ID: "a", Path: "no", Body: []byte(`{}`)}); err != nil || d.Version != 5 || d.Path != "no" {
+	if d, err := c.Create(ctx, Draft{ID: "a", Path: "no", Body: []byte(`{}`)}); err != nil || d.Version != 5 || d.Path != "no" {
 		t.Errorf("created again: %+v, %v", d, err)
 	}
 }
@@ -177,32 +177,32 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, func(topic *schemas.Topic) { topic.Documents.MaxBytes, topic.Documents.MaxDocuments = 100, 3 })
 	for name, n := range map[string]struct {
-		New
+		Draft
 		want error
 		says string
 	}{
-		"id":         {New{ID: "a.b", Body: []byte(`{}`)}, document.ErrID, "[A-Za-z0-9_-]"},
-		"path":       {New{ID: "a", Path: "a/*", Body: []byte(`{}`)}, document.ErrPath, "64"},
-		"no JSON":    {New{ID: "a", Body: []byte(`{`)}, document.ErrBody, "JSON"},
-		"no UTF-8":   {New{ID: "a", Body: []byte("{\"a\":\"\xff\"}")}, document.ErrBody, "UTF-8"},
-		"no object":  {New{ID: "a", Body: []byte(`[1]`)}, document.ErrBody, "object"},
-		"empty":      {New{ID: "a"}, document.ErrBody, "JSON"},
-		"large":      {New{ID: "a", Body: []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)}, document.ErrBody, "the limit is 100"},
-		"long names": {New{ID: strings.Repeat("x", 129), Body: []byte(`{}`)}, document.ErrID, "1 to 128"},
+		"id":         {Draft{ID: "a.b", Body: []byte(`{}`)}, document.ErrID, "[A-Za-z0-9_-]"},
+		"path":       {Draft{ID: "a", Path: "a/*", Body: []byte(`{}`)}, document.ErrPath, "64"},
+		"no JSON":    {Draft{ID: "a", Body: []byte(`{`)}, document.ErrBody, "JSON"},
+		"no UTF-8":   {Draft{ID: "a", Body: []byte("{\"a\":\"\xff\"}")}, document.ErrBody, "UTF-8"},
+		"no object":  {Draft{ID: "a", Body: []byte(`[1]`)}, document.ErrBody, "object"},
+		"empty":      {Draft{ID: "a"}, document.ErrBody, "JSON"},
+		"large":      {Draft{ID: "a", Body: []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)}, document.ErrBody, "the limit is 100"},
+		"long names": {Draft{ID: strings.Repeat("x", 129), Body: []byte(`{}`)}, document.ErrID, "1 to 128"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := c.Create(ctx, n.New)
+			_, err := c.Create(ctx, n.Draft)
 			if !errors.Is(err, n.want) || !errors.Is(err, schemas.ErrRequest) || !strings.Contains(err.Error(), n.says) {
 				t.Errorf("%v", err)
 			}
 		})
 	}
 	for i := range 3 {
-		if _, err := c.Create(ctx, New{Body: []byte(`{}`)}); err != nil {
+		if _, err := c.Create(ctx, Draft{Body: []byte(`{}`)}); err != nil {
 			t.Fatalf("document %d: %v", i, err)
 		}
 	}
-	if _, err := c.Create(ctx, New{Body: []byte(`{}`)}); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "allows 3") {
+	if _, err := c.Create(ctx, Draft{Body: []byte(`{}`)}); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "allows 3") {
 		t.Errorf("above max_documents: %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestLoadMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := 0; i < len(ids); i += 2 {
 		wg.Go(func() {
-			if _, err := c.Create(ctx, New{ID: ids[i], Body: []byte(`{}`)}); err != nil {
+			if _, err := c.Create(ctx, Draft{ID: ids[i], Body: []byte(`{}`)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -287,7 +287,7 @@ func TestCreateOfAStubUnanswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(ctx, New{ID: "abcd0001", Body: []byte(`{}`)}); err != nil {
+	if _, err := c.Create(ctx, Draft{ID: "abcd0001", Body: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	last, err := c.last(ctx, "abcd0001")
@@ -306,7 +306,7 @@ func TestCreateOfAStubUnanswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Create(ctx, New{ID: "abcd0001", Body: []byte(`{}`)}); !errors.Is(err, ErrExists) || lost.Load() < 1 {
+	if _, err := other.Create(ctx, Draft{ID: "abcd0001", Body: []byte(`{}`)}); !errors.Is(err, ErrExists) || lost.Load() < 1 {
 		t.Errorf("%v, %d answers lost", err, lost.Load())
 	}
 }

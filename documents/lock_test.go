@@ -127,7 +127,7 @@ func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
 	for _, id := range []string{"a", "b"} {
-		if _, err := c.Create(ctx, New{ID: id, Body: []byte(`{"n":1}`)}); err != nil {
+		if _, err := c.Create(ctx, Draft{ID: id, Body: []byte(`{"n":1}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestPausedHolder(t *testing.T) {
 func TestLockLostInBetween(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
-	if _, err := c.Create(ctx, New{ID: "a", Body: []byte(`{}`)}); err != nil {
+	if _, err := c.Create(ctx, Draft{ID: "a", Body: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	l, err := c.Lock(ctx, "a", "one", time.Minute)

@@ -14,7 +14,7 @@ func TestWritesThroughAnotherPath(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
 	body := []byte(`{}`)
-	for _, n := range []New{{ID: "c-1", Path: "se/uppsala", Body: body}, {ID: "root", Body: body}} {
+	for _, n := range []Draft{{ID: "c-1", Path: "se/uppsala", Body: body}, {ID: "root", Body: body}} {
 		if _, err := c.Create(ctx, n); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestWritesThroughAnotherPath(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", op, d, err)
 		}
 	}
-	if d, err := c.Put(ctx, New{ID: "c-1", Path: "se/lund", Body: body}); err != nil || d.Path != "se/lund" || !d.Made {
+	if d, err := c.Put(ctx, Draft{ID: "c-1", Path: "se/lund", Body: body}); err != nil || d.Path != "se/lund" || !d.Made {
 		t.Errorf("an id that was removed, under another path: %+v, %v", d, err)
 	}
 }
@@ -58,13 +58,13 @@ func TestCreatedElsewhere(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
 	then, body := time.Date(2019, 5, 6, 7, 8, 9, 123456789, time.UTC), []byte(`{}`)
-	if d, err := c.Create(ctx, New{ID: "a", Created: then, Body: body}); err != nil || !d.Created.Equal(then) || !d.Changed.After(then) || !d.Made {
+	if d, err := c.Create(ctx, Draft{ID: "a", Created: then, Body: body}); err != nil || !d.Created.Equal(then) || !d.Changed.After(then) || !d.Made {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if d, err := c.Put(ctx, New{ID: "b", Created: then, Body: body}); err != nil || !d.Created.Equal(then) || !d.Made {
+	if d, err := c.Put(ctx, Draft{ID: "b", Created: then, Body: body}); err != nil || !d.Created.Equal(then) || !d.Made {
 		t.Errorf("a put that creates: %+v, %v", d, err)
 	}
-	if d, err := c.Put(ctx, New{ID: "a", Created: then.Add(time.Hour), Body: body}); err != nil || !d.Created.Equal(then) || d.Made {
+	if d, err := c.Put(ctx, Draft{ID: "a", Created: then.Add(time.Hour), Body: body}); err != nil || !d.Created.Equal(then) || d.Made {
 		t.Errorf("a put that replaces: %+v, %v", d, err)
 	}
 	if d, err := c.Update(ctx, "a", Always, body); err != nil || !d.Created.Equal(then) {

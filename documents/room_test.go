@@ -44,7 +44,7 @@ func TestCreatesLeaveTheReserve(t *testing.T) {
 		for range each {
 			wg.Go(func() {
 				for {
-					d, err := c.Create(ctx, New{Body: body})
+					d, err := c.Create(ctx, Draft{Body: body})
 					if errors.Is(err, ErrFull) {
 						return
 					}
@@ -76,7 +76,7 @@ func TestCreatesLeaveTheReserve(t *testing.T) {
 			t.Fatalf("removal: %v", err)
 		}
 	}
-	if _, err := first.Create(ctx, New{ID: ids[0] + "x", Body: body}); !errors.Is(err, ErrFull) {
+	if _, err := first.Create(ctx, Draft{ID: ids[0] + "x", Body: body}); !errors.Is(err, ErrFull) {
 		t.Errorf("a create: %v", err)
 	}
 }

@@ -122,7 +122,7 @@ func TestDocumentsCold(t *testing.T) {
 	e.verified("customers")
 
 	without := e.documents("customers", func(cfg *documents.Config) { cfg.Archive = nil }) // no ClickHouse
-	if _, err := without.Create(t.Context(), documents.New{ID: "d-1", Body: []byte(`{}`)}); !errors.Is(err, documents.ErrExists) {
+	if _, err := without.Create(t.Context(), documents.Draft{ID: "d-1", Body: []byte(`{}`)}); !errors.Is(err, documents.ErrExists) {
 		t.Errorf("a cold document was created: %v", err)
 	}
 	var refused *documents.VersionError
@@ -135,7 +135,7 @@ func TestDocumentsCold(t *testing.T) {
 	if err := without.Remove(t.Context(), "d-2", documents.IfVersion(2)); err != nil {
 		t.Error(err)
 	}
-	if d, err := without.Create(t.Context(), documents.New{ID: "d-39", Path: "se/uppsala", Body: []byte(`{"again":1}`)}); err != nil || d.Version != 1 {
+	if d, err := without.Create(t.Context(), documents.Draft{ID: "d-39", Path: "se/uppsala", Body: []byte(`{"again":1}`)}); err != nil || d.Version != 1 {
 		t.Errorf("an id that has left, created again: %+v, %v", d, err)
 	}
 	look := func(when string) {

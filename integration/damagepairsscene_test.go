@@ -181,9 +181,9 @@ func (h *pairCluster) write(c *documents.Collection, id string, n int, when, own
 	case n < 0:
 		err = c.Remove(h.t.Context(), id, documents.Always)
 	case have:
-		_, err = c.Put(h.t.Context(), documents.New{ID: id, Body: body})
+		_, err = c.Put(h.t.Context(), documents.Draft{ID: id, Body: body})
 	default:
-		_, err = c.Create(h.t.Context(), documents.New{ID: id, Body: body})
+		_, err = c.Create(h.t.Context(), documents.Draft{ID: id, Body: body})
 	}
 	if err == nil {
 		h.docs[id] = append(h.docs[id], docSay{n, when})
@@ -205,7 +205,7 @@ func (h *pairCluster) collection() (*documents.Collection, error) {
 
 // timer creates a timer.
 func (h *pairCluster) timer(id, user, when string) error {
-	_, _, err := h.timed.Create(h.t.Context(), timers.New{Group: "g", ID: id, Due: time.Now().Add(time.Hour), URL: h.timed.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id), User: user})
+	_, _, err := h.timed.Create(h.t.Context(), timers.Draft{Group: "g", ID: id, Due: time.Now().Add(time.Hour), URL: h.timed.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id), User: user})
 	if err == nil {
 		h.pending[id] = when
 	}

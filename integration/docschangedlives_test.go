@@ -28,7 +28,7 @@ func TestChangedOfALaterLife(t *testing.T) {
 		of := e.documents("customers", func(c *documents.Config) {
 			c.Now = func() time.Time { return time.Now().Add(-behind) }
 		})
-		if _, err := of.Create(t.Context(), documents.New{ID: id, Path: "p", Body: []byte(`{}`)}); err != nil {
+		if _, err := of.Create(t.Context(), documents.Draft{ID: id, Path: "p", Body: []byte(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}

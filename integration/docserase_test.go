@@ -29,7 +29,7 @@ func TestEraseDocuments(t *testing.T) {
 				if i < mine {
 					owner = "u-7"
 				}
-				if _, err := c.Create(t.Context(), documents.New{ID: fmt.Sprint("d-", i), Path: "p", Body: fmt.Appendf(nil, `{"owner":%q,"i":%d}`, owner, i)}); err != nil {
+				if _, err := c.Create(t.Context(), documents.Draft{ID: fmt.Sprint("d-", i), Path: "p", Body: fmt.Appendf(nil, `{"owner":%q,"i":%d}`, owner, i)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -54,7 +54,7 @@ func TestEraseDocuments(t *testing.T) {
 			case owner == "":
 				err = c.Remove(t.Context(), id, documents.Always)
 			case i == 0:
-				_, err = c.Create(t.Context(), documents.New{ID: id, Path: "p", Body: body})
+				_, err = c.Create(t.Context(), documents.Draft{ID: id, Path: "p", Body: body})
 			default:
 				_, err = c.Update(t.Context(), id, documents.Always, body)
 			}
@@ -109,7 +109,7 @@ func TestEraseDocuments(t *testing.T) {
 	})
 	gone("entered")
 	// A filter is judged by ClickHouse, also for what is hot.
-	if _, err := c.Create(t.Context(), documents.New{ID: "secret", Path: "s", Body: []byte(`{"owner":"u-9"}`)}); err != nil {
+	if _, err := c.Create(t.Context(), documents.Draft{ID: "secret", Path: "s", Body: []byte(`{"owner":"u-9"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	byFilter, err := x.Start(t.Context(), erasure.Request{Topic: "customers", Where: "path = 's' AND version = 1"})
@@ -128,7 +128,7 @@ func TestEraseDocuments(t *testing.T) {
 	if byFilter, err = x.Run(t.Context(), "customers", byFilter.ID); err != nil || byFilter.Rows != 1 {
 		t.Fatalf("%+v, %v", byFilter, err)
 	}
-	if _, err := c.Create(t.Context(), documents.New{ID: "later", Path: "q", Body: []byte(`{"owner":"u-7"}`)}); err != nil {
+	if _, err := c.Create(t.Context(), documents.Draft{ID: "later", Path: "q", Body: []byte(`{"owner":"u-7"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != ledger.Erased || job.Rows != mine+20+4 {

@@ -18,7 +18,7 @@ func TestEraseWhatWasRefreshed(t *testing.T) {
 	t.Parallel()
 	e, c := ownedDocs(t)
 	for _, id := range []string{"last", "given", "left"} {
-		if _, err := c.Create(t.Context(), documents.New{ID: id, Path: "p", Body: []byte(`{"owner":"u-1"}`)}); err != nil {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: id, Path: "p", Body: []byte(`{"owner":"u-1"}`)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.Update(t.Context(), id, documents.Always, []byte(`{"owner":"u-7","secret":"x"}`)); err != nil {

@@ -153,7 +153,7 @@ func TestRepairLostFront(t *testing.T) {
 	if _, err := c.Update(t.Context(), "d-1", documents.IfVersion(1), []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(t.Context(), documents.New{ID: "d-2", Body: []byte(`{}`)}); !errors.Is(err, documents.ErrExists) {
+	if _, err := c.Create(t.Context(), documents.Draft{ID: "d-2", Body: []byte(`{}`)}); !errors.Is(err, documents.ErrExists) {
 		t.Errorf("an id that is taken: %v", err)
 	}
 	create(t, c, "later-", "p", 5)

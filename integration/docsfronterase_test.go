@@ -25,7 +25,7 @@ func TestVerifyFrontsDuringErasure(t *testing.T) {
 		if i >= mine {
 			owner = "u-1"
 		}
-		if _, err := c.Create(t.Context(), documents.New{ID: fmt.Sprint("d-", i), Path: "p", Body: fmt.Appendf(nil, `{"owner":%q}`, owner)}); err != nil {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: fmt.Sprint("d-", i), Path: "p", Body: fmt.Appendf(nil, `{"owner":%q}`, owner)}); err != nil {
 			t.Fatal(err)
 		}
 	}

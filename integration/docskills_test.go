@@ -81,7 +81,7 @@ func TestDocumentsUnderKills(t *testing.T) {
 					}
 				}
 				id, body := fmt.Sprint("d-", rnd.IntN(docs)), fmt.Sprintf(`{"w":%d,"i":%d}`, n, i)
-				d, err := c.Put(t.Context(), documents.New{ID: id, Path: "p", Body: []byte(body)})
+				d, err := c.Put(t.Context(), documents.Draft{ID: id, Path: "p", Body: []byte(body)})
 				switch {
 				case errors.Is(err, documents.ErrBusy), errors.Is(err, documents.ErrFull):
 				case err != nil:

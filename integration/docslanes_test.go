@@ -30,7 +30,7 @@ func TestDocumentsAreInTheirLane(t *testing.T) {
 			id := func(i int) string { return fmt.Sprint("d-", i) }
 			owner := func(i int) string { return fmt.Sprint("u-", i%3) }
 			for i := range n {
-				d, err := c.Create(t.Context(), documents.New{ID: id(i), Path: "p", Body: fmt.Appendf(nil, `{"owner":%q}`, owner(i))})
+				d, err := c.Create(t.Context(), documents.Draft{ID: id(i), Path: "p", Body: fmt.Appendf(nil, `{"owner":%q}`, owner(i))})
 				for range i % 3 {
 					if err == nil {
 						d, err = c.Update(t.Context(), id(i), documents.IfVersion(d.Version), fmt.Appendf(nil, `{"owner":%q,"n":1}`, owner(i)))

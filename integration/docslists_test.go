@@ -63,7 +63,7 @@ func (l *livesOf) write(t *testing.T, c *documents.Collection, prefix string, rn
 				l.all[life.id] = append(l.all[life.id], life)
 			}
 		})
-		d, err := c.Put(t.Context(), documents.New{ID: life.id, Path: "p", Body: fmt.Appendf(nil, `{"n":%d}`, len(life.asked))})
+		d, err := c.Put(t.Context(), documents.Draft{ID: life.id, Path: "p", Body: fmt.Appendf(nil, `{"n":%d}`, len(life.asked))})
 		if err != nil {
 			t.Error(err)
 			return

@@ -26,7 +26,7 @@ func TestErasedLives(t *testing.T) {
 	c := d.documents("customers")
 	put := func(id, body string) {
 		t.Helper()
-		if _, err := c.Create(t.Context(), documents.New{ID: id, Path: "p", Body: []byte(body)}); err != nil {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: id, Path: "p", Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}
 	}

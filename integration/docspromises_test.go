@@ -52,7 +52,7 @@ func TestDocumentPromisesUnderKills(t *testing.T) {
 func oneOfEightCreates(t *testing.T, c *documents.Collection, id string) (versions uint64) {
 	errs, docs := make([]error, 8), make([]*documents.Document, 8)
 	parallel(t, 8, func(i int) {
-		docs[i], errs[i] = c.Create(t.Context(), documents.New{ID: id, Path: "p", Body: fmt.Appendf(nil, `{"i":%d}`, i)})
+		docs[i], errs[i] = c.Create(t.Context(), documents.Draft{ID: id, Path: "p", Body: fmt.Appendf(nil, `{"i":%d}`, i)})
 	})
 	var won *documents.Document
 	for i, err := range errs {
@@ -83,7 +83,7 @@ func oneOfEightCreates(t *testing.T, c *documents.Collection, id string) (versio
 // oneOfTwoUpdates has two updates, and then two batches over two documents, with one version.
 func oneOfTwoUpdates(t *testing.T, c *documents.Collection, id string) (versions uint64) {
 	for _, name := range []string{id + "a", id + "b"} {
-		if _, err := c.Create(t.Context(), documents.New{ID: name, Body: []byte(`{}`)}); err != nil {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: name, Body: []byte(`{}`)}); err != nil {
 			t.Error(err)
 			return versions
 		}

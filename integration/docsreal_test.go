@@ -24,13 +24,13 @@ func TestImportDocumentsTwice(t *testing.T) {
 	if err := json.Unmarshal(inputtest.File(t, "documents-earthquakes.json.gz"), &quakes); err != nil {
 		t.Fatal(err)
 	}
-	var docs []documents.New
+	var docs []documents.Draft
 	for _, f := range quakes.Features {
 		var q struct{ ID string }
 		if err := json.Unmarshal(f, &q); err != nil {
 			t.Fatal(err)
 		}
-		docs = append(docs, documents.New{ID: q.ID, Path: "quakes", Body: f})
+		docs = append(docs, documents.Draft{ID: q.ID, Path: "quakes", Body: f})
 	}
 	repos := map[int64]bool{}
 	for line := range bytes.Lines(inputtest.File(t, "events-github.jsonl.gz")) {
@@ -40,7 +40,7 @@ func TestImportDocumentsTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !repos[repo.ID] {
-			docs = append(docs, documents.New{ID: fmt.Sprint(repo.ID), Path: "repos", Body: ev.Repo})
+			docs = append(docs, documents.Draft{ID: fmt.Sprint(repo.ID), Path: "repos", Body: ev.Repo})
 		}
 		repos[repo.ID] = true
 	}

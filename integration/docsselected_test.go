@@ -24,7 +24,7 @@ func TestDocumentsSelected(t *testing.T) {
 		if i < 0 {
 			path, name = id, "top"
 		}
-		if _, err := c.Create(t.Context(), documents.New{ID: name, Path: path, Body: []byte(`{"status":"new"}`)}); err != nil {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: name, Path: path, Body: []byte(`{"status":"new"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestDocumentsCreatedAgain(t *testing.T) {
 	then := time.Date(2020, 1, 2, 3, 4, 5, 6, time.UTC)
 	for life := range 2 {
 		for version := range 2 {
-			if _, err := c.Put(t.Context(), documents.New{ID: "a", Path: "p", Created: then, Body: fmt.Appendf(nil, `{"life":%d,"n":%d}`, life, version)}); err != nil {
+			if _, err := c.Put(t.Context(), documents.Draft{ID: "a", Path: "p", Created: then, Body: fmt.Appendf(nil, `{"life":%d,"n":%d}`, life, version)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -30,7 +30,7 @@ func TestDocumentsWhere(t *testing.T) {
 			if i%3 == 0 {
 				status = "active"
 			}
-			if _, err := c.Create(t.Context(), documents.New{ID: fmt.Sprint("d-", i), Path: "p", Body: body(status, i)}); err != nil {
+			if _, err := c.Create(t.Context(), documents.Draft{ID: fmt.Sprint("d-", i), Path: "p", Body: body(status, i)}); err != nil {
 				t.Error(err)
 			}
 		}

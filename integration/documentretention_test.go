@@ -58,7 +58,7 @@ func keepDocuments(t *testing.T, hotFor time.Duration, own bool) *keptDocuments 
 		for i := range keptEach {
 			id := fmt.Sprint(prefix, i)
 			if change == nil {
-				_, err := c.Create(t.Context(), documents.New{ID: id, Path: "se", Body: body(id)})
+				_, err := c.Create(t.Context(), documents.Draft{ID: id, Path: "se", Body: body(id)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,7 +198,7 @@ func TestDocumentRetention(t *testing.T) {
 			if h, err := k.c.History(t.Context(), "d-1"); err != nil || len(h) != 1 || h[0].Version != 2 {
 				t.Errorf("the history of d-1 is %+v, %v", h, err)
 			}
-			d, err := k.c.Create(t.Context(), documents.New{ID: "a-1", Path: "se", Body: []byte(`{}`)})
+			d, err := k.c.Create(t.Context(), documents.Draft{ID: "a-1", Path: "se", Body: []byte(`{}`)})
 			if err != nil || d.Version != 1 {
 				t.Errorf("an id that is free again: %+v, %v", d, err)
 			}

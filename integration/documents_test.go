@@ -46,7 +46,7 @@ func ownedDocs(t *testing.T) (*env, *documents.Collection) {
 func create(t testing.TB, c *documents.Collection, prefix, path string, n int) {
 	t.Helper()
 	embeddedtest.Each(16, n, func(i int) {
-		if _, err := c.Create(t.Context(), documents.New{ID: fmt.Sprint(prefix, i), Path: path, Body: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: fmt.Sprint(prefix, i), Path: path, Body: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestDocumentsPages(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_, _ = c.Create(ctx, documents.New{ID: fmt.Sprintf("w%d-%d", w, i), Path: "se", Body: []byte(`{}`)})
+				_, _ = c.Create(ctx, documents.Draft{ID: fmt.Sprintf("w%d-%d", w, i), Path: "se", Body: []byte(`{}`)})
 			}
 		})
 	}

@@ -77,11 +77,11 @@ func TestErasedRecordsLeaveAnOlderFront(t *testing.T) {
 	made := map[string][2]time.Time{} // when a document, and a timer
 	add := func(name, user string) {
 		t.Helper()
-		doc, err := c.Create(t.Context(), documents.New{ID: name, Path: "p", Body: fmt.Appendf(nil, `{"owner":%q,"name":%q}`, user, name)})
+		doc, err := c.Create(t.Context(), documents.Draft{ID: name, Path: "p", Body: fmt.Appendf(nil, `{"owner":%q,"name":%q}`, user, name)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tm, _, err := te.Create(t.Context(), timers.New{Group: "g", ID: name, Due: time.Now().Add(time.Hour), URL: te.url + name, User: user, Payload: json.RawMessage(`{}`)})
+		tm, _, err := te.Create(t.Context(), timers.Draft{Group: "g", ID: name, Due: time.Now().Add(time.Hour), URL: te.url + name, User: user, Payload: json.RawMessage(`{}`)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func (e *timersEnv) fills(group, prefix string) (n int, why error) {
 	e.t.Helper()
 	payload := fmt.Appendf(nil, `"%s"`, strings.Repeat("x", 2000))
 	for ; n < 20_000; n++ {
-		_, _, why = e.Create(e.t.Context(), timers.New{Group: group, ID: fmt.Sprint(prefix, n), Due: time.Now().Add(time.Hour), URL: e.url, Payload: payload, User: "of-" + group})
+		_, _, why = e.Create(e.t.Context(), timers.Draft{Group: group, ID: fmt.Sprint(prefix, n), Due: time.Now().Add(time.Hour), URL: e.url, Payload: payload, User: "of-" + group})
 		if why != nil {
 			return n, why
 		}

@@ -33,7 +33,7 @@ func TestRetentionBesideAStoppedClock(t *testing.T) {
 	made := 0
 	put := func(c *documents.Collection) {
 		t.Helper()
-		if _, err := c.Create(t.Context(), documents.New{ID: fmt.Sprint("d-", made), Path: "p", Body: []byte(`{}`)}); err != nil {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: fmt.Sprint("d-", made), Path: "p", Body: []byte(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 		made++

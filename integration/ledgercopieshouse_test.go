@@ -154,10 +154,10 @@ func (h *copiesCluster) speak(what string) {
 	}
 	c, te := h.documents("customers"), h.timersOf()
 	for _, user := range []string{erasedPerson, keptPerson} {
-		if _, err := c.Create(ctx, documents.New{ID: what + "-" + user, Path: "p", Body: fmt.Appendf(nil, `{"owner":%q,"what":%q}`, user, what)}); err != nil {
+		if _, err := c.Create(ctx, documents.Draft{ID: what + "-" + user, Path: "p", Body: fmt.Appendf(nil, `{"owner":%q,"what":%q}`, user, what)}); err != nil {
 			h.t.Fatal(err)
 		}
-		if _, _, err := te.Create(ctx, timers.New{Group: "g", ID: what + "-" + user, Due: time.Now().Add(time.Hour), URL: "http://127.0.0.1:1/", User: user, Payload: []byte(`"x"`)}); err != nil {
+		if _, _, err := te.Create(ctx, timers.Draft{Group: "g", ID: what + "-" + user, Due: time.Now().Add(time.Hour), URL: "http://127.0.0.1:1/", User: user, Payload: []byte(`"x"`)}); err != nil {
 			h.t.Fatal(err)
 		}
 	}

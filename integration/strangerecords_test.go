@@ -75,7 +75,7 @@ func TestStrangeMessagesOnDocuments(t *testing.T) {
 	id := func(i int) string { return fmt.Sprint("d-", i) }
 	put := func(id string, n int) {
 		t.Helper()
-		if _, err := c.Put(t.Context(), documents.New{ID: id, Path: "p", Body: fmt.Appendf(nil, `{"n":%d,"owner":"u-%s"}`, n, id)}); err != nil {
+		if _, err := c.Put(t.Context(), documents.Draft{ID: id, Path: "p", Body: fmt.Appendf(nil, `{"n":%d,"owner":"u-%s"}`, n, id)}); err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestStrangeMessagesOnDocuments(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := c.Create(t.Context(), documents.New{ID: id(0), Body: []byte(`{}`)}); !errors.Is(err, documents.ErrExists) {
+		if _, err := c.Create(t.Context(), documents.Draft{ID: id(0), Body: []byte(`{}`)}); !errors.Is(err, documents.ErrExists) {
 			t.Errorf("%s: an id that is taken: %v", when, err)
 		}
 		if _, err := c.Batch(t.Context(), ops...); err != nil {
@@ -144,7 +144,7 @@ func TestStrangeMessagesOnDocuments(t *testing.T) {
 			e.stored("customers", uint64(len(strange))*3, time.Minute)
 		}
 	}
-	if _, err := c.Create(t.Context(), documents.New{ID: "d-free", Path: "q", Body: []byte(`{}`)}); err != nil {
+	if _, err := c.Create(t.Context(), documents.Draft{ID: "d-free", Path: "q", Body: []byte(`{}`)}); err != nil {
 		t.Error(err)
 	}
 	e.stored("customers", uint64(len(strange))*4+1, time.Minute)
@@ -174,7 +174,7 @@ func TestStrangeMessagesOnDocuments(t *testing.T) {
 	}
 	for _, n := range []int{0, 1, 5} {
 		is("replaced", id(n), 4)
-		if _, err := c.Put(t.Context(), documents.New{ID: id(n), Body: []byte(`{}`)}); !errors.Is(err, fronts.ErrReplaced) || !strings.Contains(err.Error(), "almanac repair") {
+		if _, err := c.Put(t.Context(), documents.Draft{ID: id(n), Body: []byte(`{}`)}); !errors.Is(err, fronts.ErrReplaced) || !strings.Contains(err.Error(), "almanac repair") {
 			t.Errorf("a write where another took the place: %v", err)
 		}
 	}

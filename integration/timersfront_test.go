@@ -124,7 +124,7 @@ func TestRepairLostTimers(t *testing.T) {
 	if _, err := e.Update(t.Context(), "g", "moved", 1, timers.Change{Due: &moved}); err != nil {
 		t.Fatal(err)
 	}
-	fails := timers.New{Group: "g", ID: "fails", Due: time.Now(), URL: e.url, Retry: &timer.Policy{Attempts: 3, Initial: time.Hour}}
+	fails := timers.Draft{Group: "g", ID: "fails", Due: time.Now(), URL: e.url, Retry: &timer.Policy{Attempts: 3, Initial: time.Hour}}
 	if _, _, err := e.Create(t.Context(), fails); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestRepairLostTimers(t *testing.T) {
 		}
 		return nil
 	})
-	if _, _, err := e.Create(t.Context(), timers.New{Group: "g", ID: "erased", Due: later, URL: e.url, User: "u-7"}); err != nil {
+	if _, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: "erased", Due: later, URL: e.url, User: "u-7"}); err != nil {
 		t.Fatal(err)
 	}
 	const rows = 3*3 + many + 2 + 2 + 3
@@ -147,7 +147,7 @@ func TestRepairLostTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.Create(t.Context(), timers.New{Group: "g", ID: "hangs", Due: time.Now(), URL: e.url, Timeout: timer.MaxTimeout}); err != nil {
+	if _, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: "hangs", Due: time.Now(), URL: e.url, Timeout: timer.MaxTimeout}); err != nil {
 		t.Fatal(err)
 	}
 	<-hung
@@ -251,7 +251,7 @@ func TestRepairCutTimers(t *testing.T) {
 	d.cut(schemas.StreamTimers)
 	for _, id := range named("young", young) {
 		eventually(t, time.Minute, func() error {
-			_, _, err := e.Create(t.Context(), timers.New{Group: "g", ID: id, Due: later, URL: e.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id)})
+			_, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: id, Due: later, URL: e.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id)})
 			return err
 		})
 	}

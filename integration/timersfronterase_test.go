@@ -25,7 +25,7 @@ func TestVerifyTimersDuringErasure(t *testing.T) {
 	due := time.Now().Add(time.Hour)
 	for _, id := range named("t", mine) {
 		for group, user := range map[string]string{"g": "u-7", "h": "u-1"} {
-			if _, _, err := e.Create(t.Context(), timers.New{Group: group, ID: id, Due: due, URL: e.url, User: user}); err != nil {
+			if _, _, err := e.Create(t.Context(), timers.Draft{Group: group, ID: id, Due: due, URL: e.url, User: user}); err != nil {
 				t.Fatal(err)
 			}
 		}

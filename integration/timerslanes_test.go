@@ -30,7 +30,7 @@ func TestTimersAreInTheirLane(t *testing.T) {
 			changes := func(i int) int { return i % 3 }
 			rows := uint64(0)
 			for i, id := range ids {
-				_, _, err := e.Create(t.Context(), timers.New{Group: "g", ID: id, Due: due, URL: e.url, User: user(i)})
+				_, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: id, Due: due, URL: e.url, User: user(i)})
 				for c := range changes(i) {
 					later := due.Add(time.Duration(n*c+i) * time.Second)
 					if err == nil {

@@ -27,7 +27,7 @@ func (e *timersEnv) is(id string, want timer.State) (tm timers.Timer) {
 // create creates a timer with a payload that names it.
 func (e *timersEnv) create(id string, due time.Time) timers.Timer {
 	e.t.Helper()
-	tm, created, err := e.Create(e.t.Context(), timers.New{Group: "g", ID: id, Due: due, URL: e.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id)})
+	tm, created, err := e.Create(e.t.Context(), timers.Draft{Group: "g", ID: id, Due: due, URL: e.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id)})
 	if err != nil || !created {
 		e.t.Fatalf("%s: created %v, %v", id, created, err)
 	}

@@ -33,7 +33,7 @@ func TestRepairWhileTimersAreWritten(t *testing.T) {
 
 			create := func(id string) {
 				eventually(t, time.Minute, func() error {
-					_, _, err := e.Create(t.Context(), timers.New{Group: "g", ID: id, Due: due, URL: e.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id)})
+					_, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: id, Due: due, URL: e.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id)})
 					return err
 				})
 			}

@@ -45,7 +45,7 @@ func TestDocumentsOfWrongClocks(t *testing.T) {
 		id := fmt.Sprint("d-", int(by/time.Hour))
 		machine := e.documents("customers", func(c *documents.Config) { c.Write.Local = wrong(by) })
 		foreign := e.documents("customers", func(c *documents.Config) { c.Now = wrong(by) })
-		d, err := machine.Create(t.Context(), documents.New{ID: id, Path: "p", Body: []byte(`{"n":1}`)})
+		d, err := machine.Create(t.Context(), documents.Draft{ID: id, Path: "p", Body: []byte(`{"n":1}`)})
 		if err != nil || near(d.Changed) != nil {
 			t.Fatalf("%s: created: %+v, %v", name, d, err)
 		}
@@ -62,7 +62,7 @@ func TestDocumentsOfWrongClocks(t *testing.T) {
 		}
 		stored += 4
 		// From its creation on.
-		if _, err = foreign.Create(t.Context(), documents.New{ID: id + "-new", Path: "p", Body: []byte(`{"n":1}`)}); err != nil {
+		if _, err = foreign.Create(t.Context(), documents.Draft{ID: id + "-new", Path: "p", Body: []byte(`{"n":1}`)}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if d, err = machine.Update(t.Context(), id+"-new", documents.IfVersion(1), []byte(`{"n":2}`)); err != nil || near(d.Changed) != nil || d.Created.After(d.Changed) {
@@ -102,7 +102,7 @@ func TestTimersOfWrongClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := fmt.Sprint("t-", int(by/time.Hour))
-		tm, _, err := machine.Create(t.Context(), timers.New{Group: "g", ID: id, Due: time.Now().Add(time.Hour), URL: e.url})
+		tm, _, err := machine.Create(t.Context(), timers.Draft{Group: "g", ID: id, Due: time.Now().Add(time.Hour), URL: e.url})
 		if err != nil || near(tm.CreatedAt) != nil {
 			t.Fatalf("%s: %+v, %v", name, tm, err)
 		}
@@ -118,7 +118,7 @@ func TestTimersOfWrongClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		foreign, _, err := timer.Create(key, nil, timer.New{Due: now.Add(time.Hour).UnixNano(), Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{URL: e.url}}, now.Add(by).UnixNano())
+		foreign, _, err := timer.Create(key, nil, timer.Draft{Due: now.Add(time.Hour).UnixNano(), Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{URL: e.url}}, now.Add(by).UnixNano())
 		if err != nil {
 			t.Fatal(err)
 		}

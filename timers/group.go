@@ -27,7 +27,7 @@ func (t *Timers) Group(ctx context.Context, name string) (*Group, error) {
 func (g *Group) Name() string { return g.name }
 
 // Create is Timers.Create; n.Group is the group, whatever it says.
-func (g *Group) Create(ctx context.Context, n New) (t Timer, created bool, err error) {
+func (g *Group) Create(ctx context.Context, n Draft) (t Timer, created bool, err error) {
 	n.Group = g.name
 	return g.all.Create(ctx, n)
 }

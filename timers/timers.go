@@ -117,8 +117,8 @@ func ApplyGroup(ctx context.Context, reg *registry.Registry, topic, name string,
 	return reg.AmendTimerGroup(ctx, topic, name, f)
 }
 
-// New is a timer to create.
-type New struct {
+// Draft is a timer to create.
+type Draft struct {
 	Group, ID string
 	// Due is when to call; at most timer.MaxPast ago.
 	Due     time.Time
@@ -140,7 +140,7 @@ type New struct {
 }
 
 // Take sets what a change has beside a due time.
-func (n *New) Take(c Change) {
+func (n *Draft) Take(c Change) {
 	if c.URL != nil {
 		n.URL = *c.URL
 	}
@@ -159,7 +159,7 @@ func (n *New) Take(c Change) {
 // Create schedules a timer. A timer of the same content exists: that one is returned, created is false. Two due times of
 // the same length from the moment they were asked at are the same content, so a creation without an answer can be repeated.
 // timer.ErrExists: another content has the id.
-func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err error) {
+func (t *Timers) Create(ctx context.Context, n Draft) (tm Timer, created bool, err error) {
 	now, err := t.Now(ctx) // the due time is judged as it was asked for, however slow the registry is
 	if err != nil {
 		return tm, false, err
@@ -178,7 +178,7 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 	if err := timer.CheckUser(n.User); err != nil {
 		return tm, false, err
 	}
-	want := timer.New{Due: due, User: n.User, Replace: n.Replace, Moved: n.Moved, Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{
+	want := timer.Draft{Due: due, User: n.User, Replace: n.Replace, Moved: n.Moved, Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{
 		URL: n.URL, Payload: n.Payload, Timeout: n.Timeout, Retry: n.Retry, MaxLateness: n.MaxLateness, After: n.After,
 	}}
 	if err := want.Spec.Validate(g.AllowHosts); err != nil {

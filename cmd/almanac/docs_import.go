@@ -48,7 +48,7 @@ func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.C
 	var recognised sync.Once
 	var generated atomic.Int64
 	err := a.importLines(ctx, cmd, "document", 8*schemas.MaxDocumentBytes, func(ctx context.Context, line []byte) (lineFate, error) {
-		var n documents.New
+		var n documents.Draft
 		var err error
 		if is := isExported(line); exported || is && !told {
 			if n, err = exportedDocument(line, path, cmd.Flags().Changed("path")); !exported {
@@ -99,20 +99,20 @@ func isExported(line []byte) bool {
 }
 
 // exportedDocument reads a line of docs export. instead: path replaces the one that it had.
-func exportedDocument(line []byte, path string, instead bool) (documents.New, error) {
+func exportedDocument(line []byte, path string, instead bool) (documents.Draft, error) {
 	var d documents.Document
 	if err := json.Unmarshal(line, &d); err != nil || d.ID == "" || len(d.Body) == 0 {
-		return documents.New{}, fmt.Errorf("%w: it is not a line of docs export", schemas.ErrRequest)
+		return documents.Draft{}, fmt.Errorf("%w: it is not a line of docs export", schemas.ErrRequest)
 	}
 	if instead {
 		d.Path = path
 	}
-	return documents.New{ID: d.ID, Path: d.Path, Body: d.Body, Created: d.Created}, nil
+	return documents.Draft{ID: d.ID, Path: d.Path, Body: d.Body, Created: d.Created}, nil
 }
 
 // newDocument reads a line that is a body.
-func newDocument(text []byte, key, path string) (documents.New, error) {
-	n := documents.New{Path: path, Body: text}
+func newDocument(text []byte, key, path string) (documents.Draft, error) {
+	n := documents.Draft{Path: path, Body: text}
 	if key == "" {
 		return n, nil
 	}

@@ -122,7 +122,7 @@ func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []strin
 	if err != nil {
 		return err
 	}
-	n := timers.New{Group: args[0], ID: args[1]}
+	n := timers.Draft{Group: args[0], ID: args[1]}
 	text := func(name string) string { v, _ := cmd.Flags().GetString(name); return v }
 	if n.Due, err = dueFlag(cmd, "due", time.Now()); err != nil {
 		return err

@@ -70,7 +70,7 @@ func (p *docPromises) oneCreateWins(ctx context.Context, round int) {
 	id := fmt.Sprint("c-", round)
 	body := func(i int) string { return fmt.Sprintf(`{"i":%d}`, i) }
 	won, unknown, winner, odd := race(8, func(i int) error {
-		_, err := p.c.Create(ctx, documents.New{ID: id, Path: "o", Body: []byte(body(i))})
+		_, err := p.c.Create(ctx, documents.Draft{ID: id, Path: "o", Body: []byte(body(i))})
 		return err
 	}, documents.ErrExists)
 	d, err := p.load(ctx, id)
@@ -104,7 +104,7 @@ func (p *docPromises) oneCreateWins(ctx context.Context, round int) {
 func (p *docPromises) oneUpdateWins(ctx context.Context, round int) {
 	id := fmt.Sprint("u-", round)
 	if err := asked(ctx, func() error {
-		_, err := p.c.Create(ctx, documents.New{ID: id, Path: "o", Body: []byte(`{}`)})
+		_, err := p.c.Create(ctx, documents.Draft{ID: id, Path: "o", Body: []byte(`{}`)})
 		return err
 	}); err != nil && !errors.Is(err, documents.ErrExists) {
 		p.t.Errorf("%s: %v", id, err)

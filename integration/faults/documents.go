@@ -93,11 +93,11 @@ func playDocuments(ctx context.Context, spec Spec, stop <-chan struct{}) error {
 // change stores a document, or updates the version that it loads first.
 func change(ctx context.Context, c *documents.Collection, l *docLine, load bool) (*documents.Document, error) {
 	if !load {
-		return c.Put(ctx, documents.New{ID: l.ID, Path: "p", Body: []byte(l.Body)})
+		return c.Put(ctx, documents.Draft{ID: l.ID, Path: "p", Body: []byte(l.Body)})
 	}
 	d, err := c.Load(ctx, l.ID)
 	if errors.Is(err, documents.ErrNotFound) {
-		return c.Create(ctx, documents.New{ID: l.ID, Path: "p", Body: []byte(l.Body)})
+		return c.Create(ctx, documents.Draft{ID: l.ID, Path: "p", Body: []byte(l.Body)})
 	}
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestDocumentsThroughOutages(t *testing.T) {
 	writes, versions := 0, 0
 	for version := 1; version == 1 || time.Now().Before(end); version++ {
 		for i := range docs {
-			if _, err := c.Put(ctx, documents.New{ID: fmt.Sprint("d-", i), Path: "p", Body: body(version)}); err != nil {
+			if _, err := c.Put(ctx, documents.Draft{ID: fmt.Sprint("d-", i), Path: "p", Body: body(version)}); err != nil {
 				t.Fatal(err)
 			}
 			writes++

@@ -95,7 +95,7 @@ func TestTimersThroughFreezes(t *testing.T) {
 	span := time.Duration(freezes) * round
 	embeddedtest.Each(32, n, func(i int) {
 		due := start.Add(span * time.Duration(i) / time.Duration(n))
-		if _, _, err := all.Create(ctx, timers.New{Group: frozenGroups[i%len(frozenGroups)], ID: fmt.Sprint(i), Due: due, URL: server.URL}); err != nil {
+		if _, _, err := all.Create(ctx, timers.Draft{Group: frozenGroups[i%len(frozenGroups)], ID: fmt.Sprint(i), Due: due, URL: server.URL}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -9,8 +9,8 @@ import (
 // The functions here are the transitions of a timer: from the record that is last, nil for none, to
 // the record that is to follow it. They change nothing that they are given.
 
-// New is what a creation asks for.
-type New struct {
+// Draft is what a creation asks for.
+type Draft struct {
 	Spec Spec
 	User string
 	Due  int64
@@ -26,7 +26,7 @@ type New struct {
 
 // Create begins a timer. same is true where the timer that exists says the same already: next is that
 // one, and nothing is to be written. prev must have its spec.
-func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, same bool, err error) {
+func Create(key schemas.TimerKey, prev *Record, n Draft, now int64) (next Record, same bool, err error) {
 	due := max(n.Due, n.NotBefore)
 	next = Record{
 		Key: key, Op: Created, Changed: now, CreatedAt: now, Life: n.Life, Revision: 1,

@@ -12,7 +12,7 @@ var testKey = schemas.NewTimerKey("timers", "g", "id", 16, 4)
 
 func created(t *testing.T) Record {
 	t.Helper()
-	r, same, err := Create(testKey, nil, New{Spec: Spec{URL: "http://a.example/x"}, Due: 100, Life: schemas.NewID(1)}, 10)
+	r, same, err := Create(testKey, nil, Draft{Spec: Spec{URL: "http://a.example/x"}, Due: 100, Life: schemas.NewID(1)}, 10)
 	if err != nil || same {
 		t.Fatal(r, same, err)
 	}
@@ -73,7 +73,7 @@ func TestTransitions(t *testing.T) {
 
 func TestCreateTwice(t *testing.T) {
 	p := created(t)
-	n := New{Spec: Spec{URL: "http://a.example/x"}, Due: 100, Life: schemas.NewID(2)}
+	n := Draft{Spec: Spec{URL: "http://a.example/x"}, Due: 100, Life: schemas.NewID(2)}
 	if r, same, err := Create(testKey, &p, n, 20); err != nil || !same || r.Life != p.Life {
 		t.Errorf("the same content: %+v %v %v", r, same, err)
 	}
@@ -95,7 +95,7 @@ func TestCreateTwice(t *testing.T) {
 // A due time that passed while the creation was under way is written later, and the timer is the same when it is
 // created again: by the due time that was asked for, and by the one that this creation wrote.
 func TestCreateLate(t *testing.T) {
-	n := New{Spec: Spec{URL: "http://a.example/x", MaxLateness: 1}, Due: 100, NotBefore: 150, Life: schemas.NewID(2)}
+	n := Draft{Spec: Spec{URL: "http://a.example/x", MaxLateness: 1}, Due: 100, NotBefore: 150, Life: schemas.NewID(2)}
 	r, same, err := Create(testKey, nil, n, 151)
 	if err != nil || same || r.Due != 150 || TooLate(&r, r.Spec, 151) {
 		t.Errorf("written after its due time: %+v %v %v", r, same, err)
@@ -103,7 +103,7 @@ func TestCreateLate(t *testing.T) {
 	if _, same, err := Create(testKey, &r, n, 160); err != nil || !same {
 		t.Errorf("its own write: %v %v", same, err)
 	}
-	before, _, _ := Create(testKey, nil, New{Spec: n.Spec, Due: 100, Life: schemas.NewID(1)}, 10)
+	before, _, _ := Create(testKey, nil, Draft{Spec: n.Spec, Due: 100, Life: schemas.NewID(1)}, 10)
 	if got, same, err := Create(testKey, &before, n, 160); err != nil || !same || got.Due != 100 {
 		t.Errorf("one written in time: %+v %v %v", got, same, err)
 	}
@@ -189,7 +189,7 @@ func TestRelativeCreationIsRepeated(t *testing.T) {
 	const after, gap = 2 * time.Hour, 7 * time.Second
 	spec := Spec{URL: "http://a.example/x", After: after}
 	asked := int64(1e18)
-	n := New{Spec: spec, Due: asked + int64(after), Life: schemas.NewID(1)}
+	n := Draft{Spec: spec, Due: asked + int64(after), Life: schemas.NewID(1)}
 	first, _, err := Create(testKey, nil, n, asked)
 	if err != nil {
 		t.Fatal(err)
@@ -205,16 +205,16 @@ func TestRelativeCreationIsRepeated(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		prev   *Record
-		change func(*New)
+		change func(*Draft)
 		same   bool
 	}{
-		"the same length":       {&first, func(*New) {}, true},
-		"another length":        {&first, func(n *New) { n.Spec.After++ }, false},
-		"a time":                {&first, func(n *New) { n.Spec.After = 0 }, false},
-		"the time it is due at": {&first, func(n *New) { n.Spec.After, n.Due = 0, first.Due }, true},
-		"another URL":           {&first, func(n *New) { n.Spec.URL += "y" }, false},
-		"another user":          {&first, func(n *New) { n.User = "u" }, false},
-		"updated since":         {&moved, func(*New) {}, false},
+		"the same length":       {&first, func(*Draft) {}, true},
+		"another length":        {&first, func(n *Draft) { n.Spec.After++ }, false},
+		"a time":                {&first, func(n *Draft) { n.Spec.After = 0 }, false},
+		"the time it is due at": {&first, func(n *Draft) { n.Spec.After, n.Due = 0, first.Due }, true},
+		"another URL":           {&first, func(n *Draft) { n.Spec.URL += "y" }, false},
+		"another user":          {&first, func(n *Draft) { n.User = "u" }, false},
+		"updated since":         {&moved, func(*Draft) {}, false},
 	} {
 		again := n
 		again.Due += int64(gap)
@@ -235,7 +235,7 @@ func TestRelativeCreationIsRepeated(t *testing.T) {
 // or it was called.
 func TestMovedCreationIsMadeOnce(t *testing.T) {
 	now := int64(1e18)
-	n := New{Spec: Spec{URL: "http://a.example/x"}, Due: now - int64(time.Hour), NotBefore: now, Life: schemas.NewID(1), Moved: true}
+	n := Draft{Spec: Spec{URL: "http://a.example/x"}, Due: now - int64(time.Hour), NotBefore: now, Life: schemas.NewID(1), Moved: true}
 	first, _, err := Create(testKey, nil, n, now)
 	if err != nil || first.Due != now {
 		t.Fatal(first.Due, err)

@@ -68,7 +68,7 @@ func (c *client) ask(w *world, key schemas.TimerKey, prev *timer.Record) (timer.
 		}
 		return next, err
 	}
-	next, same, err := timer.Create(key, prev, timer.New{Due: due, Life: schemas.NewID(w.now), Spec: timer.Spec{URL: "http://a.example/", Retry: policy}}, w.now)
+	next, same, err := timer.Create(key, prev, timer.Draft{Due: due, Life: schemas.NewID(w.now), Spec: timer.Spec{URL: "http://a.example/", Retry: policy}}, w.now)
 	if same {
 		err = timer.ErrExists
 	}

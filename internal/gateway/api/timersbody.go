@@ -90,10 +90,10 @@ func decodeTimer(data []byte, into any) error {
 const MaxTimerBody = maxTimerBody
 
 // ParseTimer reads the timer that the JSON of a creation asks for, as a request's body has it.
-func ParseTimer(data []byte, group string, now time.Time) (timers.New, error) {
+func ParseTimer(data []byte, group string, now time.Time) (timers.Draft, error) {
 	var q timerRequest
 	if err := decodeTimer(data, &q); err != nil {
-		return timers.New{}, fmt.Errorf("%w: it is not the JSON of a timer: %w", schemas.ErrRequest, err)
+		return timers.Draft{}, fmt.Errorf("%w: it is not the JSON of a timer: %w", schemas.ErrRequest, err)
 	}
 	return q.creation(group, now)
 }
@@ -214,7 +214,7 @@ func (q *timerRequest) change(now time.Time) (c timers.Change, err error) {
 }
 
 // creation is the timer that a request asks for.
-func (q *timerRequest) creation(group string, now time.Time) (timers.New, error) {
+func (q *timerRequest) creation(group string, now time.Time) (timers.Draft, error) {
 	plain := *q
 	plain.ID, plain.UserID, plain.Replace, plain.Exported = "", "", false, nil
 	if plain.ExecuteAt == nil {
@@ -222,9 +222,9 @@ func (q *timerRequest) creation(group string, now time.Time) (timers.New, error)
 	}
 	c, err := plain.change(now)
 	if err != nil {
-		return timers.New{}, err
+		return timers.Draft{}, err
 	}
-	n := timers.New{Group: group, ID: q.ID, Due: *c.Due, User: q.UserID, Replace: q.Replace, After: timer.AfterOf(*plain.ExecuteAt), Moved: q.Exported != nil}
+	n := timers.Draft{Group: group, ID: q.ID, Due: *c.Due, User: q.UserID, Replace: q.Replace, After: timer.AfterOf(*plain.ExecuteAt), Moved: q.Exported != nil}
 	n.Take(c)
 	return n, nil
 }

@@ -25,7 +25,7 @@ var loopback = []Range{{Addresses: netip.MustParsePrefix("127.0.0.0/8"), Low: 1,
 
 func claimed() *timer.Record {
 	key := schemas.NewTimerKey("timers", "mails", "user-1", 16, 4)
-	r, _, _ := timer.Create(key, nil, timer.New{Spec: timer.Spec{URL: "http://x.example/"}, Due: time.Now().UnixNano(), Life: schemas.NewID(1)}, 1)
+	r, _, _ := timer.Create(key, nil, timer.Draft{Spec: timer.Spec{URL: "http://x.example/"}, Due: time.Now().UnixNano(), Life: schemas.NewID(1)}, 1)
 	r.Seq = 1
 	c := timer.Claim(&r, "me", "c", time.Now().UnixNano())
 	return &c

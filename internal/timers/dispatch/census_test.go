@@ -69,11 +69,11 @@ func TestWaiting(t *testing.T) {
 	e.group("p", func(g *timer.Group) { g.Paused = true })
 	d, stop, _ := e.dispatcher(nil)
 	for i := range 20 {
-		e.create(timers.New{ID: fmt.Sprint(i), Due: time.Now().Add(time.Hour)})
+		e.create(timers.Draft{ID: fmt.Sprint(i), Due: time.Now().Add(time.Hour)})
 	}
-	e.create(timers.New{ID: "paused", Group: "p", Due: time.Now()})
-	e.create(timers.New{ID: "blocked", Due: time.Now(), URL: "http://169.254.169.254/"})
-	e.create(timers.New{ID: "done", Due: time.Now()})
+	e.create(timers.Draft{ID: "paused", Group: "p", Due: time.Now()})
+	e.create(timers.Draft{ID: "blocked", Due: time.Now(), URL: "http://169.254.169.254/"})
+	e.create(timers.Draft{ID: "done", Due: time.Now()})
 	e.state("blocked", timer.StateFailed)
 	e.state("done", timer.StateDone)
 	e.until("20 and the paused one wait", func() bool {

@@ -18,7 +18,7 @@ func TestCalledOnceAndNeverEarly(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.dispatcher(nil)
-	e.create(timers.New{ID: "soon", Due: time.Now().Add(200 * time.Millisecond)})
+	e.create(timers.Draft{ID: "soon", Due: time.Now().Add(200 * time.Millisecond)})
 	n := sized("ALMANAC_TIMERS", 300)
 	spread := time.Duration(n) * 5 * time.Millisecond
 	began := time.Now()
@@ -50,18 +50,18 @@ func TestOneID(t *testing.T) {
 	e := newEnv(t)
 	e.group("h", func(*timer.Group) {})
 	due := time.Now().Add(time.Hour)
-	one := e.create(timers.New{ID: "x", Due: due})
-	other := e.create(timers.New{ID: "x", Group: "h", Due: due})
+	one := e.create(timers.Draft{ID: "x", Due: due})
+	other := e.create(timers.Draft{ID: "x", Group: "h", Due: due})
 	if one.Slot != other.Slot || one.Life == other.Life {
 		t.Errorf("%+v, %+v", one, other)
 	}
-	if same := e.create(timers.New{ID: "x", Due: due}); same.Life != one.Life || same.Revision != 1 {
+	if same := e.create(timers.Draft{ID: "x", Due: due}); same.Life != one.Life || same.Revision != 1 {
 		t.Errorf("the same content made %+v", same)
 	}
-	if _, _, err := e.Create(e.ctx, timers.New{Group: "g", ID: "x", URL: e.url, Due: due.Add(1)}); !errors.Is(err, timer.ErrExists) {
+	if _, _, err := e.Create(e.ctx, timers.Draft{Group: "g", ID: "x", URL: e.url, Due: due.Add(1)}); !errors.Is(err, timer.ErrExists) {
 		t.Errorf("another content: %v", err)
 	}
-	if r := e.create(timers.New{ID: "x", Due: due.Add(1), Replace: true}); r.Revision != 2 || r.Life != one.Life {
+	if r := e.create(timers.Draft{ID: "x", Due: due.Add(1), Replace: true}); r.Revision != 2 || r.Life != one.Life {
 		t.Errorf("replaced: %+v", r)
 	}
 	if _, err := e.Update(e.ctx, "g", "x", 1, timers.Change{Due: &due}); !errors.Is(err, timer.ErrRevision) {
@@ -75,7 +75,7 @@ func TestOneID(t *testing.T) {
 	e.dispatcher(nil)
 	e.until("both are called", func() bool { return len(e.got("x")) == 2 })
 	e.allOver()
-	if _, _, err := e.Create(e.ctx, timers.New{Group: "none", ID: "x", URL: e.url, Due: due}); !errors.Is(err, timer.ErrNotFound) {
+	if _, _, err := e.Create(e.ctx, timers.Draft{Group: "none", ID: "x", URL: e.url, Due: due}); !errors.Is(err, timer.ErrNotFound) {
 		t.Errorf("an unknown group: %v", err)
 	}
 }
@@ -86,14 +86,14 @@ func TestDelete(t *testing.T) {
 	e.group("g", func(g *timer.Group) { g.Paused = true }) // or it might fall due before it is deleted
 	e.dispatcher(nil)
 	due := time.Now().Add(2 * time.Second)
-	e.create(timers.New{ID: "gone", Due: due})
+	e.create(timers.Draft{ID: "gone", Due: due})
 	if inFlight, err := e.Delete(e.ctx, "g", "gone", timers.AnyRevision); err != nil || inFlight {
 		t.Fatal(inFlight, err)
 	}
 	if _, err := e.Delete(e.ctx, "g", "gone", timers.AnyRevision); !errors.Is(err, timer.ErrNotFound) {
 		t.Errorf("the second time: %v", err)
 	}
-	e.create(timers.New{ID: "after", Due: due.Add(time.Second)})
+	e.create(timers.Draft{ID: "after", Due: due.Add(time.Second)})
 	e.group("g", func(g *timer.Group) { g.Paused = false })
 	e.state("after", timer.StateDone)
 	if n := len(e.got("gone")); n != 0 {
@@ -115,7 +115,7 @@ func TestWhileFiring(t *testing.T) {
 		return 200, `{"ok":true}`
 	})
 	e.dispatcher(nil)
-	e.create(timers.New{ID: "x", Due: time.Now()})
+	e.create(timers.Draft{ID: "x", Due: time.Now()})
 	<-began
 	later := time.Now().Add(time.Hour)
 	if _, err := e.Update(e.ctx, "g", "x", timers.AnyRevision, timers.Change{Due: &later}); !errors.Is(err, timer.ErrFiring) || !strings.Contains(err.Error(), "due at") {
@@ -152,7 +152,7 @@ func TestRetriesAndPolicies(t *testing.T) {
 	policy := &timer.Policy{Attempts: 3, Initial: 50 * time.Millisecond, MaxInterval: 100 * time.Millisecond}
 	e.dispatcher(nil)
 	for _, id := range []string{"third", "never", "final", "later"} {
-		e.create(timers.New{ID: id, Due: time.Now(), Retry: policy})
+		e.create(timers.Draft{ID: id, Due: time.Now(), Retry: policy})
 	}
 	if tm := e.state("third", timer.StateDone); tm.Attempt != 3 {
 		t.Errorf("third: %+v", tm)
@@ -195,12 +195,12 @@ func TestPauseLatenessAndBlockedAddress(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.group("g", func(g *timer.Group) { g.Paused = true })
-	e.create(timers.New{ID: "x", Due: time.Now()})
-	e.create(timers.New{ID: "late", Due: time.Now(), MaxLateness: time.Millisecond})
+	e.create(timers.Draft{ID: "x", Due: time.Now()})
+	e.create(timers.Draft{ID: "late", Due: time.Now(), MaxLateness: time.Millisecond})
 	e.group("h", func(*timer.Group) {})
 	e.dispatcher(nil)
-	e.create(timers.New{ID: "h", Group: "h", Due: time.Now().Add(300 * time.Millisecond)})
-	e.create(timers.New{ID: "blocked", Group: "h", Due: time.Now(), URL: "http://169.254.169.254/latest", Retry: &timer.Policy{Attempts: 5}})
+	e.create(timers.Draft{ID: "h", Group: "h", Due: time.Now().Add(300 * time.Millisecond)})
+	e.create(timers.Draft{ID: "blocked", Group: "h", Due: time.Now(), URL: "http://169.254.169.254/latest", Retry: &timer.Policy{Attempts: 5}})
 	e.until("the other group is called", func() bool { return len(e.got("h")) == 1 })
 	if n := len(e.got("x")); n != 0 {
 		t.Errorf("a timer of a paused group was called %d times", n)
@@ -232,7 +232,7 @@ func TestHangingServerDoesNotHoldUpOthers(t *testing.T) {
 	defer stop()
 	began := time.Now()
 	for i := range 40 {
-		e.create(timers.New{ID: fmt.Sprintf("evil%d", i), Due: time.Now(), URL: evil.URL, Timeout: timer.MaxTimeout})
+		e.create(timers.Draft{ID: fmt.Sprintf("evil%d", i), Due: time.Now(), URL: evil.URL, Timeout: timer.MaxTimeout})
 	}
 	e.until("the evil server is full", func() bool { return hanging.Load() >= 4 })
 	e.createAll(50, func(int) time.Time { return time.Now() })

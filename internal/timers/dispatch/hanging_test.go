@@ -43,7 +43,7 @@ func TestHangingReceiversHoldUpNoOtherGroup(t *testing.T) {
 	}
 	create := func(group string, n int) {
 		embeddedtest.Each(8, n, func(i int) {
-			if _, _, err := e.Create(e.ctx, timers.New{Group: group, ID: fmt.Sprint(i), Due: time.Now(), URL: fmt.Sprintf("http://%s-%d.example/", group, i)}); err != nil {
+			if _, _, err := e.Create(e.ctx, timers.Draft{Group: group, ID: fmt.Sprint(i), Due: time.Now(), URL: fmt.Sprintf("http://%s-%d.example/", group, i)}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -84,11 +84,11 @@ func TestHostileServer(t *testing.T) {
 	}
 	hanging := []string{"slow-forever", "nothing-forever"}
 	for _, id := range hanging {
-		e.create(timers.New{ID: id, Due: time.Now(), URL: evil.URL + "/" + id, Timeout: timer.MaxTimeout})
+		e.create(timers.Draft{ID: id, Due: time.Now(), URL: evil.URL + "/" + id, Timeout: timer.MaxTimeout})
 		e.state(id, timer.StateFiring)
 	}
 	for id, c := range cases {
-		e.create(timers.New{ID: id, Due: time.Now(), URL: evil.URL + "/" + id, Timeout: c.timeout, Retry: policy})
+		e.create(timers.Draft{ID: id, Due: time.Now(), URL: evil.URL + "/" + id, Timeout: c.timeout, Retry: policy})
 	}
 	e.createAll(60, func(int) time.Time { return time.Now() })
 	for i := range 60 {

@@ -172,7 +172,7 @@ func (e *env) dispatcher(change func(*Config)) (d *Dispatcher, stop, kill func()
 	}
 }
 
-func (e *env) create(n timers.New) timers.Timer {
+func (e *env) create(n timers.Draft) timers.Timer {
 	e.t.Helper()
 	if n.Group == "" {
 		n.Group = "g"

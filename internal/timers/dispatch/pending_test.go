@@ -64,7 +64,7 @@ func (e *env) fill(n int) {
 			var rs []fronts.Record
 			for i := k; i < n; i += writers {
 				key := schemas.NewTimerKey(schemas.DefaultTimerTopic, "g", "p"+strconv.Itoa(i), slots(), kinds.FrontLanes)
-				r, _, err := timer.Create(key, nil, timer.New{Spec: timer.Spec{URL: e.url}, Due: due, Life: schemas.NewID(now.UnixNano())}, now.UnixNano())
+				r, _, err := timer.Create(key, nil, timer.Draft{Spec: timer.Spec{URL: e.url}, Due: due, Life: schemas.NewID(now.UnixNano())}, now.UnixNano())
 				if err != nil {
 					e.t.Error(err)
 					return

@@ -93,8 +93,8 @@ func TestEntriesEndWithTheirRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	e.create(timers.New{ID: "p", Group: "paused", Due: now})
-	e.create(timers.New{ID: "x", Due: now})
+	e.create(timers.Draft{ID: "p", Group: "paused", Due: now})
+	e.create(timers.Draft{ID: "x", Due: now})
 	ended, cancel := context.WithCancel(e.ctx)
 	cancel()
 	for n := range topic.Lanes {
@@ -110,7 +110,7 @@ func TestEntriesEndWithTheirRun(t *testing.T) {
 		e.runs(l)
 	}
 	e.state("x", timer.StateDone)
-	e.create(timers.New{ID: "y", Due: time.Now()})
+	e.create(timers.Draft{ID: "y", Due: time.Now()})
 	e.state("y", timer.StateDone)
 	for id, want := range map[string][]string{"g/x": {"g"}, "g/y": {"g"}, "paused/p": nil} {
 		if got := c.of(id); !slices.Equal(got, want) {
@@ -127,7 +127,7 @@ func TestAGroupIsOfTheRecord(t *testing.T) {
 	e.group("other", func(*timer.Group) {})
 	c := &called{}
 	d := e.unstarted(c)
-	e.create(timers.New{ID: "x", Due: time.Now()})
+	e.create(timers.Draft{ID: "x", Due: time.Now()})
 	entry := e.entry("g", "x")
 	m, err := d.w.Last(e.ctx, entry.Key)
 	if err != nil {
@@ -151,7 +151,7 @@ func TestOwnClaimIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	d := e.unstarted(&called{})
-	e.create(timers.New{ID: "x", Due: time.Now()})
+	e.create(timers.Draft{ID: "x", Due: time.Now()})
 	m, err := d.w.Last(e.ctx, e.entry("g", "x").Key)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func Create(ctx context.Context, t testing.TB, tm *timers.Timers, url, prefix st
 		if soon := time.Now().Add(margin); at.Before(soon) {
 			at = soon
 		}
-		if _, _, err := tm.Create(ctx, timers.New{Group: "g", ID: prefix + strconv.Itoa(i), Due: at, URL: url}); err != nil {
+		if _, _, err := tm.Create(ctx, timers.Draft{Group: "g", ID: prefix + strconv.Itoa(i), Due: at, URL: url}); err != nil {
 			t.Error(err)
 		}
 	})
