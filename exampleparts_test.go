@@ -71,7 +71,7 @@ func ExampleClient_Documents_batch() {
 	a := connect(ctx)
 	defer a.Close(ctx)
 	docs, _ := a.Documents(ctx, "customers")
-	_, err := docs.Batch(ctx, documents.Op{Create: true, ID: "one", Body: []byte(`{}`)}, documents.Op{Remove: true, ID: "nothing"})
+	_, err := docs.Batch(ctx, documents.Op{Kind: documents.Create, ID: "one", Body: []byte(`{}`)}, documents.Op{Kind: documents.Remove, ID: "nothing"})
 	fmt.Println(errors.Is(err, documents.ErrNotFound))
 	_, err = docs.Load(ctx, "one")
 	fmt.Println(errors.Is(err, documents.ErrNotFound))

@@ -125,7 +125,7 @@ func (c *Collection) checkAll(ops []Op) error {
 
 // allCreate reports whether each change creates a document, and goes by no lock.
 func allCreate(ops []Op) bool {
-	return !slices.ContainsFunc(ops, func(op Op) bool { return !op.Create || op.Lock != 0 })
+	return !slices.ContainsFunc(ops, func(op Op) bool { return op.Kind != Create || op.Lock != 0 })
 }
 
 // generatedOf lists the creates without an id.

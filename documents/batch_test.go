@@ -19,12 +19,12 @@ func TestBatch(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
 	docs, err := c.Batch(ctx,
-		Op{Create: true, ID: "a", Path: "p", Body: []byte(`{"n": 1}`)}, Op{Put: true, ID: "b", Body: []byte(`{}`)},
-		Op{Create: true, Body: []byte(`{"own":1}`)}, Op{Create: true, Body: []byte(`{"own":2}`)})
+		Op{Kind: Create, ID: "a", Path: "p", Body: []byte(`{"n": 1}`)}, Op{Kind: Put, ID: "b", Body: []byte(`{}`)},
+		Op{Kind: Create, Body: []byte(`{"own":1}`)}, Op{Kind: Create, Body: []byte(`{"own":2}`)})
 	if err != nil || len(docs) != 4 || docs[0].Path != "p" || docs[2].ID == docs[3].ID {
 		t.Fatalf("%+v, %v", docs, err)
 	}
-	docs, err = c.Batch(ctx, Op{ID: "a", If: IfVersion(1), Body: []byte(`{"n":2}`)}, Op{Put: true, ID: "b", Body: []byte(`{"n":3}`)}, Op{Remove: true, ID: docs[2].ID}, Op{Create: true, ID: "c", Body: []byte(`{}`)})
+	docs, err = c.Batch(ctx, Op{ID: "a", If: IfVersion(1), Body: []byte(`{"n":2}`)}, Op{Kind: Put, ID: "b", Body: []byte(`{"n":3}`)}, Op{Kind: Remove, ID: docs[2].ID}, Op{Kind: Create, ID: "c", Body: []byte(`{}`)})
 	if err != nil || docs[0].Version != 2 || docs[1].Version != 2 || docs[2].Version != 2 || docs[3].Version != 1 {
 		t.Fatalf("%+v, %v", docs, err)
 	}
@@ -39,7 +39,7 @@ func TestBatch(t *testing.T) {
 	// As many as may be, and one document alone.
 	ops := make([]Op, MaxBatch)
 	for i := range ops {
-		ops[i] = Op{Create: true, ID: fmt.Sprint("m", i), Body: []byte(`{}`)}
+		ops[i] = Op{Kind: Create, ID: fmt.Sprint("m", i), Body: []byte(`{}`)}
 	}
 	if docs, err = c.Batch(ctx, ops...); err != nil || len(docs) != MaxBatch {
 		t.Fatalf("%d documents: %v", len(docs), err)
@@ -59,8 +59,8 @@ func TestBatchRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := c.Batch(ctx, Op{Create: true, ID: "new", Body: []byte(`{}`)}, Op{ID: "a", If: IfVersion(4), Body: []byte(`{}`)}, Op{ID: "b", If: IfVersion(1), Body: []byte(`{}`)},
-		Op{Create: true, ID: "none", Body: []byte(`{}`)}, Op{Remove: true, ID: "absent"})
+	_, err := c.Batch(ctx, Op{Kind: Create, ID: "new", Body: []byte(`{}`)}, Op{ID: "a", If: IfVersion(4), Body: []byte(`{}`)}, Op{ID: "b", If: IfVersion(1), Body: []byte(`{}`)},
+		Op{Kind: Create, ID: "none", Body: []byte(`{}`)}, Op{Kind: Remove, ID: "absent"})
 	var refused *BatchError
 	var version *VersionError
 	if !errors.As(err, &refused) || !errors.Is(err, ErrVersion) || !errors.Is(err, ErrNotFound) || !errors.As(err, &version) || version.Have != 1 {
@@ -79,7 +79,7 @@ func TestBatchRefused(t *testing.T) {
 	}
 	many, large := make([]Op, MaxBatch+1), make([]Op, MaxBatchBytes/schemas.MaxDocumentBytes+1)
 	for i := range large {
-		large[i] = Op{Create: true, ID: fmt.Sprint("l", i), Body: []byte(`{"a":"` + strings.Repeat("x", schemas.MaxDocumentBytes-8) + `"}`)}
+		large[i] = Op{Kind: Create, ID: fmt.Sprint("l", i), Body: []byte(`{"a":"` + strings.Repeat("x", schemas.MaxDocumentBytes-8) + `"}`)}
 	}
 	for name, b := range map[string]struct {
 		ops  []Op
@@ -89,10 +89,10 @@ func TestBatchRefused(t *testing.T) {
 		"none":          {nil, schemas.ErrRequest, "1 to 500"},
 		"too many":      {many, schemas.ErrRequest, "1 to 500"},
 		"too large":     {large, schemas.ErrRequest, fmt.Sprint("the limit is ", MaxBatchBytes)},
-		"twice":         {[]Op{{ID: "a", Body: []byte(`{}`)}, {ID: "b", Body: []byte(`{}`)}, {Remove: true, ID: "a"}}, schemas.ErrRequest, "changes 1 and 3"},
+		"twice":         {[]Op{{ID: "a", Body: []byte(`{}`)}, {ID: "b", Body: []byte(`{}`)}, {Kind: Remove, ID: "a"}}, schemas.ErrRequest, "changes 1 and 3"},
 		"a body":        {[]Op{{ID: "a", Body: []byte(`{}`)}, {ID: "b", Body: []byte(`[]`)}}, document.ErrBody, `change 2 of the batch, of "b"`},
 		"unlock alone":  {[]Op{{ID: "a", Body: []byte(`{}`), Unlock: true}}, schemas.ErrRequest, "token"},
-		"above the max": {[]Op{{Create: true, Body: []byte(`{}`)}, {Create: true, Body: []byte(`{}`)}, {Create: true, Body: []byte(`{}`)}, {Create: true, Body: []byte(`{}`)}}, ErrFull, "allows 5"},
+		"above the max": {[]Op{{Kind: Create, Body: []byte(`{}`)}, {Kind: Create, Body: []byte(`{}`)}, {Kind: Create, Body: []byte(`{}`)}, {Kind: Create, Body: []byte(`{}`)}}, ErrFull, "allows 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := c.Batch(ctx, b.ops...); !errors.Is(err, b.is) || !strings.Contains(err.Error(), b.says) {
@@ -110,7 +110,7 @@ func TestBatchesAtOnce(t *testing.T) {
 	const accounts, callers, each = 6, 8, 30
 	var ops []Op
 	for i := range accounts {
-		ops = append(ops, Op{Create: true, ID: fmt.Sprint("a", i), Body: []byte(`{"n":1000}`)})
+		ops = append(ops, Op{Kind: Create, ID: fmt.Sprint("a", i), Body: []byte(`{"n":1000}`)})
 	}
 	if _, err := c.Batch(ctx, ops...); err != nil {
 		t.Fatal(err)
@@ -191,13 +191,13 @@ func TestBatchValidatedAgain(t *testing.T) {
 		}
 	}
 	once(1)
-	docs, err := c.Batch(ctx, Op{ID: "a", If: IfVersion(1), Body: []byte(`{"n":2}`)}, Op{Create: true, ID: "b", Body: []byte(`{}`)})
+	docs, err := c.Batch(ctx, Op{ID: "a", If: IfVersion(1), Body: []byte(`{"n":2}`)}, Op{Kind: Create, ID: "b", Body: []byte(`{}`)})
 	if err != nil || docs[0].Version != 2 {
 		t.Fatalf("%+v, %v", docs, err)
 	}
 	once(7)
 	var version *VersionError
-	if _, err := c.Batch(ctx, Op{ID: "a", If: IfVersion(2), Body: []byte(`{}`)}, Op{Remove: true, ID: "b"}); !errors.As(err, &version) || version.Have != 7 {
+	if _, err := c.Batch(ctx, Op{ID: "a", If: IfVersion(2), Body: []byte(`{}`)}, Op{Kind: Remove, ID: "b"}); !errors.As(err, &version) || version.Have != 7 {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.Load(ctx, "b"); err != nil {

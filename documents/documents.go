@@ -142,13 +142,13 @@ const tries = 100
 
 // Create stores a new document; ErrExists where the id is taken.
 func (c *Collection) Create(ctx context.Context, n Draft) (*Document, error) {
-	return c.Write(ctx, Op{Create: true, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
+	return c.Write(ctx, Op{Kind: Create, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
 }
 
 // Put creates a document, or replaces the body of the one that is there. *PathError where that is
 // under another path.
 func (c *Collection) Put(ctx context.Context, n Draft) (*Document, error) {
-	return c.Write(ctx, Op{Put: true, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
+	return c.Write(ctx, Op{Kind: Put, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
 }
 
 // Update replaces a document's body, and keeps its path and Created. *VersionError where
@@ -159,7 +159,7 @@ func (c *Collection) Update(ctx context.Context, id string, cond Condition, body
 
 // Remove removes a document; ErrNotFound the second time.
 func (c *Collection) Remove(ctx context.Context, id string, cond Condition) error {
-	_, err := c.Write(ctx, Op{Remove: true, ID: id, If: cond})
+	_, err := c.Write(ctx, Op{Kind: Remove, ID: id, If: cond})
 	return err
 }
 

@@ -167,7 +167,7 @@ func TestPausedHolder(t *testing.T) {
 	if l, err := c.Locked(ctx, "a"); err != nil || l == nil || l.Token != now.Token || l.Until.Before(now.Until) {
 		t.Errorf("after a write: %+v, %v", l, err)
 	}
-	if _, err := c.Batch(ctx, Op{ID: "a", Body: []byte(`{"n":3}`), Lock: now.Token, Unlock: true}, Op{Remove: true, ID: "b"}); err != nil {
+	if _, err := c.Batch(ctx, Op{ID: "a", Body: []byte(`{"n":3}`), Lock: now.Token, Unlock: true}, Op{Kind: Remove, ID: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if l, err := c.Locked(ctx, "a"); err != nil || l != nil {
@@ -257,7 +257,7 @@ func TestTokenOfSequenceGivenAgain(t *testing.T) {
 	if err != nil || held.Seq != 1 {
 		t.Fatalf("%+v, %v: the sequence is not the one that was given before", held, err)
 	}
-	if _, err := c.Write(ctx, Op{ID: "a", Create: true, Body: []byte(`{"late":1}`), Lock: before.Token}); !errors.Is(err, ErrLocked) {
+	if _, err := c.Write(ctx, Op{ID: "a", Kind: Create, Body: []byte(`{"late":1}`), Lock: before.Token}); !errors.Is(err, ErrLocked) {
 		t.Errorf("a write under the lost lock: %v", err)
 	}
 	if err := c.Unlock(ctx, "a", before.Token); !errors.Is(err, ErrLocked) {

@@ -20,16 +20,16 @@ func TestWritesThroughAnotherPath(t *testing.T) {
 		}
 	}
 	for name, op := range map[string]Op{
-		"a put": {Put: true, ID: "c-1", Path: "se/lund"}, "an update": {ID: "c-1", Path: "se/lund"}, "an update by version": {ID: "c-1", Path: "se/lund", If: IfVersion(1)},
-		"a removal": {Remove: true, ID: "c-1", Path: "se/lund"}, "a removal from the root": {Remove: true, ID: "c-1", In: true}, "a put to a path above": {Put: true, ID: "c-1", Path: "se"},
-		"a put below the root": {Put: true, ID: "root", Path: "se"},
+		"a put": {Kind: Put, ID: "c-1", Path: "se/lund"}, "an update": {ID: "c-1", Path: "se/lund"}, "an update by version": {ID: "c-1", Path: "se/lund", If: IfVersion(1)},
+		"a removal": {Kind: Remove, ID: "c-1", Path: "se/lund"}, "a removal from the root": {Kind: Remove, ID: "c-1", In: true}, "a put to a path above": {Kind: Put, ID: "c-1", Path: "se"},
+		"a put below the root": {Kind: Put, ID: "root", Path: "se"},
 	} {
-		if op.Body = body; op.Remove {
+		if op.Body = body; op.Kind == Remove {
 			op.Body = nil
 		}
 		for _, write := range []func() error{
 			func() error { _, err := c.Write(ctx, op); return err },
-			func() error { _, err := c.Batch(ctx, op, Op{Put: true, ID: "other", Body: body}); return err },
+			func() error { _, err := c.Batch(ctx, op, Op{Kind: Put, ID: "other", Body: body}); return err },
 		} {
 			err, other := write(), (*PathError)(nil)
 			if !errors.As(err, &other) || !errors.Is(err, ErrPath) || other.Want != op.Path || other.Have == other.Want {
@@ -43,7 +43,7 @@ func TestWritesThroughAnotherPath(t *testing.T) {
 	if _, err := c.Load(ctx, "other"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a part of a batch was written: %v", err)
 	}
-	for version, op := range []Op{{Put: true, ID: "c-1", Path: "se/uppsala", Body: body}, {Put: true, ID: "c-1", Body: body}, {Remove: true, ID: "c-1", Path: "se/uppsala"}} {
+	for version, op := range []Op{{Kind: Put, ID: "c-1", Path: "se/uppsala", Body: body}, {Kind: Put, ID: "c-1", Body: body}, {Kind: Remove, ID: "c-1", Path: "se/uppsala"}} {
 		if d, err := c.Write(ctx, op); err != nil || d.Path != "se/uppsala" || d.Version != uint64(version+2) {
 			t.Errorf("%+v: %+v, %v", op, d, err)
 		}
@@ -71,11 +71,11 @@ func TestCreatedElsewhere(t *testing.T) {
 		t.Errorf("an update: %+v, %v", d, err)
 	}
 	for name, op := range map[string]Op{
-		"ahead":             {Create: true, ID: "x", Body: body, Created: time.Now().Add(time.Hour)},
-		"before 1970":       {Create: true, ID: "x", Body: body, Created: time.Unix(0, 0)},
-		"beyond all clocks": {Put: true, ID: "x", Body: body, Created: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"ahead":             {Kind: Create, ID: "x", Body: body, Created: time.Now().Add(time.Hour)},
+		"before 1970":       {Kind: Create, ID: "x", Body: body, Created: time.Unix(0, 0)},
+		"beyond all clocks": {Kind: Put, ID: "x", Body: body, Created: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"of an update":      {ID: "a", Body: body, Created: then},
-		"of a removal":      {Remove: true, ID: "a", Created: then},
+		"of a removal":      {Kind: Remove, ID: "a", Created: then},
 	} {
 		if _, err := c.Write(ctx, op); !errors.Is(err, schemas.ErrRequest) {
 			t.Errorf("%s: %v", name, fmt.Sprint(err))

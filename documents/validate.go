@@ -13,11 +13,21 @@ import (
 	"github.com/almanac-events/almanac/schemas/document"
 )
 
-// Op is one change: a create, a put (which creates or replaces), a removal, or else an
-// update.
+// Kind is what a change does.
+type Kind string
+
+// The kinds of changes. The zero value is an Update.
+const (
+	Create Kind = "create"
+	Put    Kind = "put" // creates or replaces
+	Update Kind = "update"
+	Remove Kind = "remove"
+)
+
+// Op is one change.
 type Op struct {
-	Create, Put, Remove bool
-	ID                  string // empty, of a create: one is generated
+	Kind Kind
+	ID   string // empty, of a create: one is generated
 	// Path is that of a document which the change creates. One that is there must be under it
 	// (*PathError), unless Path is empty and In is not set.
 	Path string
@@ -37,7 +47,7 @@ type Op struct {
 
 // Change is an Op as JSON has it.
 type Change struct {
-	Op        string          `json:"op"` // create, put, update or remove
+	Op        Kind            `json:"op"`
 	ID        string          `json:"id"`
 	Path      *string         `json:"path"`
 	Created   time.Time       `json:"created"`
@@ -63,18 +73,12 @@ func (o *ordinal) UnmarshalJSON(text []byte) error {
 
 // Parse returns the Op.
 func (c *Change) Parse() (Op, error) {
-	op := Op{ID: c.ID, Created: c.Created, If: Condition{uint64(c.IfVersion)}, Body: c.Body, Lock: uint64(c.Lock), Unlock: c.Unlock}
+	op := Op{Kind: c.Op, ID: c.ID, Created: c.Created, If: Condition{uint64(c.IfVersion)}, Body: c.Body, Lock: uint64(c.Lock), Unlock: c.Unlock}
 	if c.Path != nil {
 		op.Path, op.In = *c.Path, true
 	}
 	switch c.Op {
-	case "create":
-		op.Create = true
-	case "put":
-		op.Put = true
-	case "update":
-	case "remove":
-		op.Remove = true
+	case Create, Put, Update, Remove:
 	default:
 		return op, fmt.Errorf("%w: op is %q, it must be create, put, update or remove", schemas.ErrRequest, c.Op)
 	}
@@ -83,7 +87,7 @@ func (c *Change) Parse() (Op, error) {
 
 // check refuses what no state of the document could make right, and makes the body compact.
 func (c *Collection) check(op *Op) error {
-	if op.ID != "" || !op.Create {
+	if op.ID != "" || op.Kind != Create {
 		if err := c.checkID(op.ID); err != nil {
 			return err
 		}
@@ -91,19 +95,26 @@ func (c *Collection) check(op *Op) error {
 	if err := document.CheckPath(op.Path); err != nil {
 		return fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
+	switch op.Kind {
+	case "":
+		op.Kind = Update
+	case Create, Put, Update, Remove:
+	default:
+		return fmt.Errorf("%w: document %q: a change is of kind %q, it must be %s, %s, %s or %s", schemas.ErrRequest, op.ID, op.Kind, Create, Put, Update, Remove)
+	}
 	switch {
 	case op.Unlock && op.Lock == 0:
 		return fmt.Errorf("%w: document %q: a write that releases a lock must name its token", schemas.ErrRequest, op.ID)
-	case op.Create && op.If != Always:
+	case op.Kind == Create && op.If != Always:
 		return fmt.Errorf("%w: document %q: a create does not expect a version", schemas.ErrRequest, op.ID)
-	case op.Put && op.If != Always:
+	case op.Kind == Put && op.If != Always:
 		return fmt.Errorf("%w: document %q: a put does not expect a version; an update does", schemas.ErrRequest, op.ID)
-	case !op.Created.IsZero() && !op.Create && !op.Put:
+	case !op.Created.IsZero() && op.Kind != Create && op.Kind != Put:
 		return fmt.Errorf("%w: document %q: a time of creation is given to a document that is created; others keep theirs", schemas.ErrRequest, op.ID)
 	case !op.Created.IsZero() && (op.Created.Unix() <= 0 || op.Created.Year() > lastYear):
 		return fmt.Errorf("%w: document %q: created is %s, it must be after 1970 and not after now", schemas.ErrRequest, op.ID, op.Created.Format(time.RFC3339))
 	}
-	if op.Remove {
+	if op.Kind == Remove {
 		return nil
 	}
 	body, err := compact(op.Body, c.topic.Documents.MaxBytes)
@@ -138,7 +149,7 @@ func compact(body []byte, limit int) ([]byte, error) {
 func validate(t *schemas.Topic, last *document.Record, op *Op, by string, now int64) (*document.Record, error) {
 	r := &document.Record{Topic: t.Name, Lane: strconv.Itoa(document.Lane(t, op.ID)), ID: op.ID, Path: op.Path, By: by, Body: op.Body, Op: schemas.OpStored, Version: 1, Created: now, Changed: now}
 	there := last != nil && !last.Removed()
-	create := op.Create || op.Put && !there
+	create := op.Kind == Create || op.Kind == Put && !there
 	if last != nil {
 		r.Version, r.Changed = last.Version+1, schemas.ChangedAfter(last.Changed, now)
 		r.Created = r.Changed
@@ -149,7 +160,7 @@ func validate(t *schemas.Topic, last *document.Record, op *Op, by string, now in
 		}
 	}
 	switch {
-	case op.Create && there:
+	case op.Kind == Create && there:
 		return nil, fmt.Errorf("%w: %q, version %d", ErrExists, op.ID, last.Version)
 	case !create && !there:
 		return nil, fmt.Errorf("%w: %q", ErrNotFound, op.ID)
@@ -157,7 +168,7 @@ func validate(t *schemas.Topic, last *document.Record, op *Op, by string, now in
 		return nil, &PathError{ID: op.ID, Want: op.Path, Have: last.Path}
 	case !create && op.If != Always && op.If.version != last.Version:
 		return nil, &VersionError{ID: op.ID, Want: op.If.version, Have: last.Version}
-	case op.Remove:
+	case op.Kind == Remove:
 		r.Op, r.Body, r.Path, r.Created, r.User = schemas.OpRemoved, nil, last.Path, min(last.Created, r.Changed), last.User
 		return r, nil
 	case !create:

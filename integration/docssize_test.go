@@ -76,7 +76,7 @@ func heap() uint64 {
 }
 
 func (d *documentsAtSize) new(i int) documents.Op {
-	return documents.Op{Create: true, ID: fmt.Sprint("d-", i), Path: "p", Body: []byte(d.body + strconv.Itoa(i) + "}")}
+	return documents.Op{Kind: documents.Create, ID: fmt.Sprint("d-", i), Path: "p", Body: []byte(d.body + strconv.Itoa(i) + "}")}
 }
 
 // rates writes documents by callers of a kind: by 64 one by one, by 64 in groups, and by one.

@@ -97,7 +97,7 @@ func TestStrangeMessagesOnDocuments(t *testing.T) {
 		for i, s := range strange {
 			e.putStrange(subject(id(i)), s.header, s.data, false)
 			is(when+", "+s.name, id(i), version)
-			ops = append(ops, documents.Op{Put: true, ID: id(i), Body: []byte(`{"n":2}`)})
+			ops = append(ops, documents.Op{Kind: documents.Put, ID: id(i), Body: []byte(`{"n":2}`)})
 		}
 		if h, err := c.History(t.Context(), id(0)); err != nil || len(h) != int(version) {
 			t.Errorf("%s: a history of %d, %v", when, len(h), err)

@@ -135,11 +135,11 @@ func (a *app) put(ctx context.Context, cmd *cobra.Command, c *documents.Collecti
 	case op.Lock > 0 && op.ID == "":
 		return usageError{errors.New("--lock wants an ID")}
 	case absent || op.ID == "":
-		op.Create = true
+		op.Kind = documents.Create
 	case version > 0:
 		op.If = documents.IfVersion(version)
 	default:
-		op.Put = true
+		op.Kind = documents.Put
 	}
 	d, err := c.Write(ctx, op)
 	if err != nil {
@@ -239,7 +239,7 @@ func (a *app) docsRemove() *cobra.Command {
 		Use: "rm TOPIC ID", Short: "Remove a document; its versions stay in the history", Args: arguments(2, 2),
 		RunE: a.onDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
 			version, _ := cmd.Flags().GetUint64("if-version")
-			_, err := c.Write(ctx, lockOf(cmd, documents.Op{Remove: true, ID: args[1], If: documents.IfVersion(version)}))
+			_, err := c.Write(ctx, lockOf(cmd, documents.Op{Kind: documents.Remove, ID: args[1], If: documents.IfVersion(version)}))
 			return err
 		}, true),
 	}

@@ -26,7 +26,7 @@ func (p *docPromises) createListed(ctx context.Context, n int) {
 	for from := 0; from < n; from += documents.MaxBatch {
 		var ops []documents.Op
 		for i := from; i < min(n, from+documents.MaxBatch); i++ {
-			ops = append(ops, documents.Op{Create: true, ID: fmt.Sprint("l-", i), Path: "listed", Body: []byte(`{}`)})
+			ops = append(ops, documents.Op{Kind: documents.Create, ID: fmt.Sprint("l-", i), Path: "listed", Body: []byte(`{}`)})
 		}
 		if _, err := p.c.Batch(ctx, ops...); err != nil {
 			p.t.Fatal(err)

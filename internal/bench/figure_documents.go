@@ -110,7 +110,7 @@ func (d *documentStore) open(ctx context.Context, single int) (*documents.Collec
 
 // create is the creation of a document of some 300 bytes.
 func (d *documentStore) create(id string, i int) documents.Op {
-	return documents.Op{Create: true, ID: id, Path: documentsPath, Body: fmt.Appendf(nil, `{"status":"active","name":"%s","n":%d}`, strings.Repeat("x", 250), i)}
+	return documents.Op{Kind: documents.Create, ID: id, Path: documentsPath, Body: fmt.Appendf(nil, `{"status":"active","name":"%s","n":%d}`, strings.Repeat("x", 250), i)}
 }
 
 // atOnce calls work with each number below n, by so many at once.

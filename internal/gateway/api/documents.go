@@ -157,10 +157,10 @@ func conditions(r *http.Request, op *documents.Op) error {
 		return request.Refuse(http.StatusBadRequest, "bad_header", fmt.Sprintf("If-None-Match is %s, it must be * and without If-Match", none), "")
 	}
 	if none == "*" {
-		op.Create, op.Put = true, false
+		op.Kind = documents.Create
 	}
-	if match != "" {
-		op.Put = false
+	if match != "" && op.Kind == documents.Put {
+		op.Kind = documents.Update
 	}
 	if match != "" && match != "*" {
 		n, err := strconv.ParseUint(strings.Trim(match, `"`), 10, 64)
@@ -179,13 +179,13 @@ const maxDocumentBody = 4 * schemas.MaxDocumentBytes
 func writeDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request, op *documents.Op) (*documents.Document, error) {
 	op.ID, op.Lock, op.Unlock = r.PathValue("id"), p.token("lock"), p.yes("unlock")
 	op.Path, op.In = p.text("path"), p.q.Has("path")
-	if op.Create || op.Put {
+	if op.Kind == documents.Create || op.Kind == documents.Put {
 		op.Created = p.time("created")
 	}
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	if !op.Remove {
+	if op.Kind != documents.Remove {
 		var err error
 		if op.Body, err = whole(w, r, maxDocumentBody); err != nil {
 			return nil, err
@@ -195,7 +195,7 @@ func writeDocument(c *documents.Collection, p *params, w http.ResponseWriter, r 
 }
 
 func createDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
-	d, err := writeDocument(c, p, w, r, &documents.Op{Create: true})
+	d, err := writeDocument(c, p, w, r, &documents.Op{Kind: documents.Create})
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func createDocument(c *documents.Collection, p *params, w http.ResponseWriter, r
 }
 
 func putDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
-	op := &documents.Op{Put: true}
+	op := &documents.Op{Kind: documents.Put}
 	if err := conditions(r, op); err != nil {
 		return nil, err
 	}
@@ -218,11 +218,11 @@ func putDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *h
 }
 
 func removeDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
-	op := &documents.Op{Remove: true}
+	op := &documents.Op{Kind: documents.Remove}
 	if err := conditions(r, op); err != nil {
 		return nil, err
 	}
-	if op.Create {
+	if op.Kind == documents.Create {
 		return nil, request.Refuse(http.StatusBadRequest, "bad_header", "a removal does not take If-None-Match", "")
 	}
 	_, err := writeDocument(c, p, w, r, op)
