@@ -315,7 +315,7 @@ func TestCreateOfAStubUnanswered(t *testing.T) {
 func TestRemovedTopicIsNotWrittenTo(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
-	if _, err := c.Create(ctx, New{ID: "a", Path: "p", Body: []byte(`{}`)}); err != nil {
+	if _, err := c.Create(ctx, Draft{ID: "a", Path: "p", Body: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	name := c.topic.Name
@@ -326,7 +326,7 @@ func TestRemovedTopicIsNotWrittenTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.removed = registry.NewGuard(c.reg, c.topic, time.Now().Add(-registry.GuardStaleness))
-	if _, err := c.Create(ctx, New{ID: "b", Path: "p", Body: []byte(`{}`)}); !errors.Is(err, schemas.ErrUnknownTopic) || !c.Gone() {
+	if _, err := c.Create(ctx, Draft{ID: "b", Path: "p", Body: []byte(`{}`)}); !errors.Is(err, schemas.ErrUnknownTopic) || !c.Gone() {
 		t.Errorf("a document: %v", err)
 	}
 	if err := c.Remove(ctx, "a", Always); !errors.Is(err, schemas.ErrUnknownTopic) {
