@@ -26,7 +26,7 @@ func BenchmarkCreate(b *testing.B) {
 			for k := range callers {
 				g.Go(func() error {
 					for i := k; i < b.N; i += callers {
-						if _, err := c.Create(ctx, New{ID: fmt.Sprint("d-", i), Body: body}); err != nil {
+						if _, err := c.Create(ctx, Draft{ID: fmt.Sprint("d-", i), Body: body}); err != nil {
 							return err
 						}
 					}

@@ -29,7 +29,7 @@ func TestPending(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before, began := heap(), time.Now()
-	e.create(timers.New{ID: "due", Due: time.Now()})
+	e.create(timers.Draft{ID: "due", Due: time.Now()})
 	e.fill(n)
 	t.Logf("%d created, %.0f/s", n, float64(n)/time.Since(began).Seconds())
 	began = time.Now()
