@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -16,7 +17,9 @@ const clearLine = "\r\x1b[K"
 // garbles reports whether a character would do something to a terminal, or to the order in which
 // it shows others: control characters, and those that change the direction of text or end a line.
 func garbles(r rune) bool {
-	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
+		r == 0x2028 || r == 0x2029 || // ends of a line and a paragraph
+		r >= 0x206A && r <= 0x206F || r >= 0xFFF9 && r <= 0xFFFB || r >= 0xE0000 && r <= 0xE007F // retired, annotations, tags: none is shown
 }
 
 // screen is a terminal on which nothing that others wrote moves the cursor, changes colours or
@@ -85,6 +88,10 @@ func appendShown(out []byte, r rune, text []byte) []byte {
 		return fmt.Appendf(out, "\\u%04x", text[0])
 	case r == '\n' || r == '\t' || !garbles(r):
 		return append(out, text...)
+	}
+	if r > 0xFFFF {
+		high, low := utf16.EncodeRune(r)
+		return fmt.Appendf(out, "\\u%04x\\u%04x", high, low)
 	}
 	return fmt.Appendf(out, "\\u%04x", r)
 }

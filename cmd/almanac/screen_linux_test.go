@@ -15,8 +15,8 @@ import (
 // What is written in any pieces is shown without what would garble the terminal, and whole.
 func TestScreen(t *testing.T) {
 	t.Parallel()
-	const text = "a\x1b[5mb\u009bc\u202ed\u2066e\r\n\tü\x7f☃ \x9b \xc3"
-	const shown = `a\u001b[5mb\u009bc\u202ed\u2066e\u000d` + "\n\tü" + `\u007f☃ \u009b \u00c3`
+	const text = "\u061c\u200e\u200f\ufff9\U000e0041a\x1b[5mb\u009bc\u202ed\u2066e\r\n\tü\x7f☃ \x9b \xc3"
+	const shown = `\u061c\u200e\u200f\ufff9\udb40\udc41a\u001b[5mb\u009bc\u202ed\u2066e\u000d` + "\n\tü" + `\u007f☃ \u009b \u00c3`
 	for size := 1; size < len(text)+1; size++ {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -48,8 +48,8 @@ func TestTerminalIsNotGarbled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "NO_COLOR=1")
 	b.up()
-	const hostile = "x\x1b[5m\x1b]0;t\x07\u009b31m\u202egnp\u2066y"
-	line := `{"message":"x\u001b[5m\u001b]0;t\u0007\u009b31m\u202egnp\u2066y","type":"\u202eexe","k":"\u001b[2J"}`
+	const hostile = "x\x1b[5m\x1b]0;t\x07\u009b31m\u202egnp\u2066y\u200e\u200f\u061c"
+	line := `{"message":"x\u001b[5m\u001b]0;t\u0007\u009b31m\u202egnp\u2066y\u200e\u200f\u061c","type":"\u202eexe","k":"\u001b[2J"}`
 	b.ok(line+"\n", "send", "app", "--format", "ndjson")
 	a, err := embedded.ReadAddresses(b.data())
 	if err != nil {
