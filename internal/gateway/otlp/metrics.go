@@ -25,25 +25,49 @@ func DecodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(eve
 	return err
 }
 
-// decodeMetrics is DecodeMetrics, and counts the points whose whole number was rounded.
-func decodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(events []schemas.Event, err error) error) (int, error) {
+// changed counts what was changed in a request: points whose whole number was rounded, and exemplars that are
+// left out for an id that is none.
+type changed struct{ rounded, exemplars int }
+
+// readMetrics reads a request, without the exemplars that the decoder would refuse all of it for.
+func readMetrics(body []byte, isJSON bool) (all pmetric.Metrics, leftOut int, err error) {
 	req := pmetricotlp.NewExportRequest()
-	var err error
+	read := req.UnmarshalProto
 	if isJSON {
-		if err = checkJSON(body); err == nil {
-			err = req.UnmarshalJSON(body)
-		}
+		err, read = checkJSON(body), req.UnmarshalJSON
 	} else {
-		if err = checkProto(body, metricsRequest); err == nil {
-			err = req.UnmarshalProto(body)
-		}
+		err = checkProto(body, metricsRequest)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrMetrics, err)
+		return all, 0, err
 	}
-	metrics := req.Metrics()
+	if err = read(body); err == nil {
+		return req.Metrics(), 0, nil
+	}
+	var kept []byte
+	if isJSON {
+		kept, leftOut = withoutBadExemplarsJSON(body)
+	} else {
+		kept, leftOut = withoutBadExemplars(body, exemplars)
+	}
+	if leftOut == 0 {
+		return all, 0, err
+	}
+	again := pmetricotlp.NewExportRequest()
+	if read = again.UnmarshalProto; isJSON {
+		read = again.UnmarshalJSON
+	}
+	return again.Metrics(), leftOut, read(kept)
+}
+
+// decodeMetrics is DecodeMetrics, and counts what was changed.
+func decodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(events []schemas.Event, err error) error) (did changed, err error) {
+	metrics, leftOut, err := readMetrics(body, isJSON)
+	if err != nil {
+		return did, fmt.Errorf("%w: %w", ErrMetrics, err)
+	}
 	if n := metrics.DataPointCount(); n > MaxPoints {
-		return 0, fmt.Errorf("%w: %d, the limit is %d; send fewer at once", ErrManyPoints, n, MaxPoints)
+		return did, fmt.Errorf("%w: %d, the limit is %d; send fewer at once", ErrManyPoints, n, MaxPoints)
 	}
 	first := topic.TakenFirst()
 	for i := range metrics.ResourceMetrics().Len() {
@@ -55,12 +79,12 @@ func decodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(eve
 			both := shared.scope(sm.Scope())
 			for k := range sm.Metrics().Len() {
 				if err := decodeMetric(&both, sm.Metrics().At(k), each); err != nil {
-					return 0, err
+					return did, err
 				}
 			}
 		}
 	}
-	return rounded(metrics), nil
+	return changed{rounded(metrics), leftOut}, nil
 }
 
 // metric is what all data points of a metric have in common.

@@ -37,7 +37,7 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 			"declare one with `"+kinds.Metric.Declare("NAME")+"`, and name it by the header "+TopicKey+" or by /t/NAME/v1/metrics")
 	}
 	points, rejected, first, held := 0, 0, error(nil), 0
-	rounded, err := decodeMetrics(body, isJSON, to.Topic(), func(events []schemas.Event, err error) error {
+	did, err := decodeMetrics(body, isJSON, to.Topic(), func(events []schemas.Event, err error) error {
 		points++
 		for i := 0; i < len(events) && err == nil; i++ {
 			if held += events[i].Bytes() + attrBytes*len(events[i].Attrs); held > maxPointBytes {
@@ -70,8 +70,20 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 		resp.PartialSuccess().SetErrorMessage(fmt.Sprintf("%d of %d data points are refused; the first: %v", rejected, points, first))
 	} else if repeated {
 		resp.PartialSuccess().SetErrorMessage("this request was stored before and is counted once")
-	} else if rounded > 0 {
-		resp.PartialSuccess().SetErrorMessage(fmt.Sprintf("the whole numbers of %d data points lie above 2^53 and are rounded to the nearest float64", rounded))
+	} else if said := did.said(); said != "" {
+		resp.PartialSuccess().SetErrorMessage(said)
 	}
 	return encode(resp, resp.PartialSuccess().ErrorMessage() != "", isJSON)
+}
+
+// said is what was changed, in words; empty: nothing.
+func (c changed) said() string {
+	var all []string
+	if c.rounded > 0 {
+		all = append(all, fmt.Sprintf("the whole numbers of %d data points lie above 2^53 and are rounded to the nearest float64", c.rounded))
+	}
+	if c.exemplars > 0 {
+		all = append(all, fmt.Sprintf("%d exemplars have a trace or span id that is none and are left out", c.exemplars))
+	}
+	return strings.Join(all, "; ")
 }
