@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { embeddedtest.Main(m) }
 // patience is how long anything may take on a busy machine.
 const longestWait = 5 * time.Minute
 
-var testLimits = schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, TimersBytes: 1 << 30, Replicas: 1}
+var testLimits = schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, TimersBytes: 4 << 30, Replicas: 1}
 
 // env is a server, a group of timers, and what was called.
 type env struct {
