@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -72,4 +73,37 @@ func TestGuardOfARemovedTopic(t *testing.T) {
 	again := declare("app")
 	check("one whose name is another's", late, true)
 	check("that one", again, false)
+}
+
+// TestErasureOfARemovedTopic holds that an erasure which was prepared before its topic was removed is not entered afterwards, and that one of a topic
+// whose descriptor changes meanwhile is.
+func TestErasureOfARemovedTopic(t *testing.T) {
+	t.Parallel()
+	r, ctx := open(t), timeout(t)
+	if _, _, err := r.Apply(ctx, schemas.NewTopic("app"), false); err != nil {
+		t.Fatal(err)
+	}
+	before, err := r.withTopic(ctx, "app")
+	if err != nil || len(before) != 1 {
+		t.Fatalf("%v, %v", before, err)
+	}
+	e, err := r.Enter(ctx, ledger.Erasure{ID: "e1", Topic: "app", State: ledger.Settling}) // it writes the descriptor again
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.commit(ctx, append([]*change{{key: schemas.LedgerKey("app", "e2"), v: &e}}, before...)...); !errors.Is(err, ErrConflict) {
+		t.Errorf("beside an earlier reading of the descriptor: %v", err)
+	}
+	if _, err := r.BeginRemoval(ctx, "app", noon); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ForgetTopic(ctx, "app"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Enter(ctx, ledger.Erasure{ID: "e3", Topic: "app", State: ledger.Settling}); !errors.Is(err, schemas.ErrUnknownTopic) {
+		t.Errorf("after the descriptor went: %v", err)
+	}
+	if _, err := r.Erasure(ctx, "app", "e2"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the ledger: %v", err)
+	}
 }

@@ -164,9 +164,26 @@ func (db *DB) Twins(ctx context.Context, ref schemas.ShardRef, rows string) (map
 // one, between two positions (above lo, up to hi). A new partition is written
 // beside the table and takes the old one's place in one step, so a crash leaves
 // it done or not done. Rows inserted meanwhile would be lost with the old
-// partition: when the count has changed by the time the new one is ready, nothing
-// is done and the answer is ErrHeadMoved.
+// partition: when the count has changed by the time the new one is ready, it is
+// written again, until ctx ends. After dropTries of them the answer is ErrHeadMoved.
 func (db *DB) DropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) error {
+	return whileMoved(dropTries, func() error { return db.dropCopies(ctx, ref, lo, hi) })
+}
+
+// whileMoved calls f again, so many times in all, while rows come that it did not see.
+func whileMoved(tries int, f func() error) (err error) {
+	for range tries {
+		if err = f(); !errors.Is(err, ErrHeadMoved) {
+			return err
+		}
+	}
+	return err
+}
+
+// dropTries bounds how often a shard that is being written to is copied: inserts of a shard are seconds apart, and an active one is small.
+const dropTries = 10
+
+func (db *DB) dropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) error {
 	fail := func(err error) error {
 		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, ref, refusal(err))
 	}

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -68,4 +69,33 @@ func hashOf(t *testing.T, db *DB, table string) (s string) {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// A shard that is written to while its copies are dropped is copied again, and not for ever.
+func TestDropCopiesBeginsAgain(t *testing.T) {
+	t.Parallel()
+	other := errors.New("another")
+	for _, c := range []struct {
+		name  string
+		moved int
+		then  error
+		calls int
+		want  error
+	}{
+		{"nothing came", 0, nil, 1, nil},
+		{"rows came three times", 3, nil, 4, nil},
+		{"rows come for ever", 100, nil, dropTries, ErrHeadMoved},
+		{"it fails", 1, other, 2, other},
+	} {
+		calls := 0
+		err := whileMoved(dropTries, func() error {
+			if calls++; calls <= c.moved {
+				return fmt.Errorf("shard: %w", ErrHeadMoved)
+			}
+			return c.then
+		})
+		if calls != c.calls || !errors.Is(err, c.want) {
+			t.Errorf("%s: %d calls, %v", c.name, calls, err)
+		}
+	}
 }

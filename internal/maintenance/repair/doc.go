@@ -83,7 +83,7 @@
 // compare-and-set. So each action is done or not done, a second time does nothing,
 // and a repair that was killed leaves a shorter plan.
 //
-// DropCopies on a shard that is being written to gives up when rows came meanwhile.
+// DropCopies on a shard that is being written to begins again when rows came meanwhile, and gives up after ten times.
 // Between its last look and the exchange, milliseconds, a sink's insert could still
 // be lost with the old partition. SHARDS has it, and the next plan brings it back.
 //
