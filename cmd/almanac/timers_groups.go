@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/timers/dispatch"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -84,7 +85,7 @@ func retryPolicy(f *pflag.FlagSet) (*timer.Policy, error) {
 		*to = d
 	}
 	if f.Changed("multiplier") && p.Multiplier == 0 {
-		p.Multiplier = -1 // 0 would be the default; what was given is refused
+		return nil, usageError{errors.New("--multiplier: 0 is not a factor of at least 1")}
 	}
 	return p, p.Validate()
 }
@@ -94,6 +95,9 @@ func (a *app) timersGroupsApply(ctx context.Context, cmd *cobra.Command, args []
 	policy, err := retryPolicy(f)
 	if err != nil {
 		return err
+	}
+	if n, _ := f.GetInt("slots"); f.Changed("slots") && n == 0 { // of a group it would mean the default
+		return usageError{fmt.Errorf("--slots: %w", schemas.ValidateTimerSlots(n))}
 	}
 	var timeout time.Duration
 	if text, _ := f.GetString("timeout"); f.Changed("timeout") {
@@ -112,11 +116,7 @@ func (a *app) timersGroupsApply(ctx context.Context, cmd *cobra.Command, args []
 		if f.Changed("max-bytes") {
 			g.MaxBytes = maxBytes
 		}
-		if n, _ := f.GetInt("slots"); f.Changed("slots") {
-			if g.Slots = n; n == 0 {
-				g.Slots = -1 // 0 would be the default; what was given is refused
-			}
-		}
+		given(f, "slots", f.GetInt, &g.Slots)
 		if policy != nil {
 			g.Retry = policy
 		}

@@ -50,6 +50,11 @@ func TestTimers(t *testing.T) {
 		t.Errorf("without a group: exit %d, %s", r.code, r.err)
 	}
 	b.ok("", "timers", "groups", "apply", "mails", "--slots", "16")
+	for flag, says := range map[string]string{"--slots": "0, expected 1 to 4096", "--multiplier": "0 is not a factor"} {
+		if r := b.run("", "timers", "groups", "apply", "zero", flag, "0"); r.code != exitUsage || !strings.Contains(r.err, says) {
+			t.Errorf("%s 0: %d: %s", flag, r.code, r.err)
+		}
+	}
 	if r := b.run("", "timers", "groups", "apply", "mails", "--slots", "32"); r.code == 0 || !strings.Contains(r.err, "frozen") {
 		t.Errorf("other slots: exit %d, %s", r.code, r.err)
 	}
