@@ -41,7 +41,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
+.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -96,6 +96,9 @@ check: ## The quick part of lint: formatting and go vet
 
 lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of documents
 	$(GOLANGCI) run ./...
+
+reference: ## Write docs/reference.md: every verb and route, as the program declares them
+	ALMANAC_WRITE=1 go test -count=1 ./cmd/almanac -run TestReference
 
 prose: ## Words a sentence in documents and doc.go, and retired words anywhere
 	go run ./internal/lint/prose

@@ -15,6 +15,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
 )
@@ -50,13 +51,8 @@ without the rest, says so, and exits 3. --final leaves out windows that end less
 	f.StringArray("metric", nil, "`NAME` of the metric (required); given several times, each of them")
 	f.String("from", "", "`TIME` at which the range begins (required)")
 	f.String("to", "", "`TIME` at which it ends (default now)")
-	f.String("period", "", "`LENGTH` of a window: a multiple of 1m")
-	f.String("align", string(series.None), "how the points of a series become one value a window")
-	f.String("reduce", string(series.None), "how the values of many series become one")
+	flagsOf(cmd, &operations.Align, "period", "align", "reduce", "where", "final", "wait")
 	f.StringSlice("by", nil, "`LABELS` to group series by, with --reduce; also service, user_id, unit")
-	seriesFlag(cmd)
-	f.Bool("final", false, "only windows that are final")
-	waitingFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	return cmd
 }

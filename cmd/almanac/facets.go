@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -24,11 +25,7 @@ attributes.NAME.`, query.MaxFacetFields),
 		Args: arguments(2, 2),
 		RunE: a.does(a.facets),
 	}
-	rangeFlags(cmd)
-	f := cmd.Flags()
-	whereFlag(cmd)
-	f.Int("values", query.DefaultFacetValues, fmt.Sprintf("how many values of each field, 1 to %d", query.MaxFacetValues))
-	f.Int("shards", query.MaxPageShards, fmt.Sprintf("how many of the newest shards are read, 1 to %d", query.MaxFacetShards))
+	flagsOf(cmd, &operations.Facets, "from", "to", "where", "n", "shards")
 	outputFlag(cmd, asTable, asJSON)
 	return cmd
 }
@@ -72,9 +69,7 @@ func (a *app) lagCommand() *cobra.Command {
 }
 
 func completionFlags(cmd *cobra.Command) {
-	rangeFlags(cmd)
-	cmd.Flags().String("prefix", "", "`TEXT` with which they begin")
-	cmd.Flags().Int("limit", query.DefaultCompletions, fmt.Sprintf("how many, 1 to %d", query.MaxCompletions))
+	flagsOf(cmd, &operations.Fields, "from", "to", "prefix", "limit")
 	outputFlag(cmd, asTable, asJSON)
 }
 

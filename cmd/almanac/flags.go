@@ -1,9 +1,36 @@
 package main
 
 import (
+	"strconv"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/almanac-events/almanac/internal/operations"
 )
+
+// flagsOf gives a verb flags of parameters that its operation declares: with their type, help text, default, and the words
+// that a shell completes.
+func flagsOf(cmd *cobra.Command, op *operations.Operation, names ...string) {
+	for _, name := range names {
+		p := op.Param(name)
+		f, flag := cmd.Flags(), p.FlagName()
+		switch p.Kind {
+		case operations.Switch:
+			f.Bool(flag, false, p.Help)
+		case operations.Number:
+			n, _ := strconv.Atoi(p.Default)
+			f.Int(flag, n, p.Help)
+		case operations.Texts:
+			f.StringArray(flag, nil, p.Help)
+		default:
+			f.String(flag, p.Default, p.Help)
+		}
+		if len(p.Words) > 0 {
+			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(p.Words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+}
 
 // rangeFlags are --from and --to of verbs that read events.
 func rangeFlags(cmd *cobra.Command) {
@@ -14,11 +41,6 @@ func rangeFlags(cmd *cobra.Command) {
 // whereFlag is --where of verbs that read events of any topic.
 func whereFlag(cmd *cobra.Command) {
 	cmd.Flags().String("where", "", "`FILTER` over columns, promoted fields and attributes")
-}
-
-// seriesFlag is --where of verbs that read points.
-func seriesFlag(cmd *cobra.Command) {
-	cmd.Flags().String("where", "", "only series that match a `FILTER` over type, service, user_id, unit and attributes.LABEL")
 }
 
 // cursorFlag is --cursor of verbs that print pages.

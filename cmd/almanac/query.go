@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -41,21 +42,15 @@ yet among them.`,
 		RunE: a.does(a.query),
 	}
 	f := cmd.Flags()
-	rangeFlags(cmd)
-	whereFlag(cmd)
+	flagsOf(cmd, &operations.Events, "from", "to", "where", "limit", "cursor", "order", "fields")
 	f.StringArray("user", nil, "`USER` whose events to find, by the user's own name also where the topic hashes it; may be given several times")
-	f.Int("limit", query.DefaultLimit, fmt.Sprintf("how many events at most, 1 to %d", query.MaxLimit))
 	f.Bool("page", false, "end after one page, also where it is short or empty and has a cursor")
-	cursorFlag(cmd)
-	f.String("order", "desc", "desc (newest first) or asc")
-	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
 	f.Bool("count", false, "count the events instead")
 	f.String("histogram", "", "count the events of each `STEP` of time instead: 1m, 1d, 7d, 1mo")
 	f.Bool("explain", false, "say what ClickHouse would read for the page, and read nothing")
 	f.String("zone", "", "with --histogram: the time `ZONE` in which days, weeks and months begin, such as Europe/Vienna (default UTC)")
 	f.String("by", "", "with --histogram: split by `COLUMN` (level, service, type or a promoted lowcardinality field)")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
-	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"desc", "asc"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

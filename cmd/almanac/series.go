@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
 )
@@ -37,14 +38,11 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 	}
 	f := cmd.Flags()
 	f.String("metric", "", "only series of this `NAME`")
-	seriesFlag(cmd)
-	f.String("from", "", "only series with points from `TIME` on")
-	f.String("to", "", "only series with points before `TIME`")
+	flagsOf(cmd, &operations.Series, "where", "from", "to", "wait")
 	f.Bool("names", false, "count the series of each metric")
 	f.Bool("labels", false, "count the values and series of each label")
 	f.String("values", "", "count the series of each value of a `LABEL`, or of service, user_id or unit")
 	f.Int("limit", series.DefaultList, "how many at most, 1 to "+strconv.Itoa(series.MaxList))
-	waitingFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	cmd.MarkFlagsMutuallyExclusive("names", "labels", "values")
 	return cmd

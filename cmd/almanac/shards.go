@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -21,7 +22,7 @@ erasures took, time range, and how many of their frames are stored in ClickHouse
 		Args: arguments(0, 1),
 		RunE: a.does(a.shards),
 	}
-	cmd.Flags().String("month", "", "only `YYYY-MM`")
+	flagsOf(cmd, &operations.Shards, "month")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }

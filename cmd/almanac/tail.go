@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -36,10 +37,7 @@ query --order asc is in the order of time and id.`,
 		RunE: a.does(a.tail),
 	}
 	f := cmd.Flags()
-	whereFlag(cmd)
-	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
-	f.String("from", "", "`TIME` from when on what was routed is shown")
-	f.String("from-pos", "", "`POSITION` to go on behind (default: from now on)")
+	flagsOf(cmd, &operations.Tail, "where", "fields", "since", "from_pos")
 	f.String("cursor", "", "the same as --from-pos")
 	cmd.MarkFlagsMutuallyExclusive("from", "from-pos", "cursor")
 	f.Int("limit", 0, "end after so many events (0: never)")

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/trail"
 )
@@ -35,19 +36,9 @@ With -o json it is one page: a document with entries and the cursor of the next 
 	}
 	f := cmd.Flags()
 	f.StringArray("scope", nil, "`SCOPE` whose resources to show (required); may be given several times")
-	f.String("request", "", "show only the `REQUEST` of that id")
-	f.String("resource", "", "show only this `RESOURCE`")
+	flagsOf(cmd, &operations.Trail, "request", "resource", "service", "resource_type", "method", "from", "to", "open", "open_after", "history", "limit", "cursor")
 	f.StringArray("actor", nil, "`USER` who acted, by the user's own name also where the topic hashes it; may be given several times")
-	f.String("service", "", "show only this `SERVICE`")
-	f.String("resource-type", "", "show only resources of this `TYPE`")
-	f.String("method", "", "show only this `METHOD`")
 	f.String("where", "", "`FILTER` that holds too, as for almanac query; attributes need --service and --method")
-	rangeFlags(cmd)
-	f.Bool("open", false, "show changes that were announced and not concluded")
-	f.String("open-after", trail.DefaultOpenAfter.String(), "with --open: `LENGTH` of time that a change may take")
-	f.Bool("history", false, "show every event of each entry")
-	f.Int("limit", trail.DefaultLimit, fmt.Sprintf("how many entries at most, 1 to %d", trail.MaxLimit))
-	cursorFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
 )
@@ -40,20 +41,13 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 		RunE: a.does(a.usage),
 	}
 	f := cmd.Flags()
-	f.String("meter", "", "bill only this `METER`")
-	f.String("provider", "", "bill only this `PROVIDER`")
-	f.String("space", "", "bill only this `SPACE`")
-	f.String("customer", "", "bill only this `CUSTOMER`")
+	flagsOf(cmd, &operations.Usage, "meter", "provider", "space", "customer", "at", "group_by", "measure", "wait")
 	f.String("from", "", "`TIME` at which the range begins (required without --at)")
 	f.String("to", "", "`TIME` at which it ends, such as now (required without --at)")
-	f.String("at", "", "`TIME` at which to say what is held, in place of a range; diffs of its millisecond count")
-	f.String("group-by", "", "a bill for each: space, provider, customer, meter, day or month; or space,customer or provider,customer")
-	f.String("measure", string(usage.Integral), "integral, sum or count")
 	f.Bool("diffs", false, "list the diffs between the two times that count, the oldest first")
 	f.Int("limit", usage.DefaultDiffs, fmt.Sprintf("with --diffs: how many at most, 1 to %d", usage.MaxDiffs))
 	f.String("cursor", "", "with --diffs: `CURSOR` of the page before")
 	f.Bool("check", false, "compare marks and sums with the rows grouped by cause; exit 1 when they differ")
-	waitingFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	for _, other := range []string{"from", "to", "measure", "diffs", "check"} {
 		cmd.MarkFlagsMutuallyExclusive("at", other)

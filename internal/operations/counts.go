@@ -3,13 +3,14 @@ package operations
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/almanac-events/almanac/query"
 )
 
 var (
 	prefix      = Param{Name: "prefix", Help: "`TEXT` with which they begin"}
-	completions = atMost("how many", query.MaxCompletions)
+	completions = counts(atMost("how many", query.MaxCompletions), query.DefaultCompletions)
 )
 
 // What counts events: in all, by time, and by the values of fields.
@@ -33,8 +34,8 @@ var (
 		Params: []Param{
 			inTopic, from, to, where,
 			{Name: "fields", Kind: Names, Help: "`NAMES` of fields, with commas between"},
-			{Name: "n", Kind: Number, Least: 1, Most: query.MaxFacetValues, Help: fmt.Sprintf("how many values of each field, 1 to %d", query.MaxFacetValues)},
-			{Name: "shards", Kind: Number, Least: 1, Most: query.MaxFacetShards, Help: fmt.Sprintf("how many of the newest shards are read, 1 to %d", query.MaxFacetShards)},
+			{Name: "n", Flag: "values", Default: strconv.Itoa(query.DefaultFacetValues), Kind: Number, Least: 1, Most: query.MaxFacetValues, Help: fmt.Sprintf("how many values of each field, 1 to %d", query.MaxFacetValues)},
+			{Name: "shards", Default: strconv.Itoa(query.MaxPageShards), Kind: Number, Least: 1, Most: query.MaxFacetShards, Help: fmt.Sprintf("how many of the newest shards are read, 1 to %d", query.MaxFacetShards)},
 		},
 		Answers: ok("Facets"),
 	}

@@ -13,8 +13,8 @@ var (
 	Events = Operation{
 		Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Access: Reads,
 		Params: []Param{
-			inTopic, from, to, where, cursor, limit, fields,
-			{Name: "order", Kind: Word, Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
+			inTopic, from, to, where, cursor, counts(atMost("how many events at most", query.MaxLimit), query.DefaultLimit), fields,
+			{Name: "order", Kind: Word, Default: "desc", Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
 		},
 		Answers: []Answer{{Code: http.StatusOK, Type: "Page", Media: []string{ndjson}, Headers: []string{"Almanac-Cursor"}}},
 	}
@@ -62,8 +62,8 @@ var (
 		Method: http.MethodGet, Path: "/v1/topics/{topic}/tail", Summary: "Events as they are routed", Access: Reads,
 		Params: []Param{
 			inTopic, where, fields,
-			{Name: "from_pos", Help: "`POSITION` to go on behind, as Last-Event-ID. It is refused where what it names is lost"},
-			{Name: "since", Kind: Time, Help: "`TIME` from when on what was routed is shown"},
+			{Name: "from_pos", Help: "`POSITION` to go on behind (default: from now on)", Note: "; as Last-Event-ID. It is refused where what it names is lost"},
+			{Name: "since", Flag: "from", Kind: Time, Help: "`TIME` from when on what was routed is shown"},
 			{Name: "Last-Event-ID", In: Header, Help: "position to go on behind"},
 		},
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/event-stream", ndjson}}},

@@ -11,11 +11,11 @@ import (
 
 // What a bill is made of.
 var (
-	ofMeter    = Param{Name: "meter", Help: "only this `METER`"}
-	ofProvider = Param{Name: "provider", Help: "only this `PROVIDER`"}
-	ofSpace    = Param{Name: "space", Help: "only this `SPACE`"}
-	ofCustomer = Param{Name: "customer", Help: "only this `CUSTOMER`"}
-	measure    = Param{Name: "measure", Kind: Word, Words: texts(usage.Measures), Help: "integral, sum or count"}
+	ofMeter    = Param{Name: "meter", Help: "bill only this `METER`"}
+	ofProvider = Param{Name: "provider", Help: "bill only this `PROVIDER`"}
+	ofSpace    = Param{Name: "space", Help: "bill only this `SPACE`"}
+	ofCustomer = Param{Name: "customer", Help: "bill only this `CUSTOMER`"}
+	measure    = Param{Name: "measure", Kind: Word, Default: string(usage.Integral), Words: texts(usage.Measures), Help: "integral, sum or count"}
 )
 
 // Reads of topics of one kind.
@@ -35,8 +35,8 @@ var (
 			inTopic,
 			{Name: "metric", Kind: Texts, Required: true, Help: "`NAME` of the metric; given several times, each of them"}, seriesOf, from, to,
 			{Name: "period", Kind: Span, Help: "`LENGTH` of a window: a multiple of 1m"},
-			{Name: "align", Words: texts(series.Aligners), Help: "how the points of a series become one value a window"},
-			{Name: "reduce", Words: texts(series.Reducers), Help: "how the values of many series become one"},
+			{Name: "align", Default: string(series.None), Words: texts(series.Aligners), Help: "how the points of a series become one value a window"},
+			{Name: "reduce", Default: string(series.None), Words: texts(series.Reducers), Help: "how the values of many series become one"},
 			{Name: "by", Kind: Names, Help: "`LABELS` to group series by; also service, user_id, unit"},
 			{Name: "final", Kind: Switch, Help: "only windows that are final"},
 			waits,
@@ -47,8 +47,8 @@ var (
 		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage", Summary: "Bills of a topic of kind meter, or with `at` what is held at an instant", Access: Reads,
 		Params: []Param{
 			inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits,
-			{Name: "group_by", Words: texts(slices.Concat(usage.Groupings, usage.Pairs)), Help: "a bill for each"},
-			{Name: "at", Kind: Time, Help: "in place of from, to and measure: the `TIME` at which sizes are held. Diffs of its millisecond count"},
+			{Name: "group_by", Words: texts(slices.Concat(usage.Groupings, usage.Pairs)), Help: "a bill for each: space, provider, customer, meter, day or month; or space,customer or provider,customer"},
+			{Name: "at", Kind: Time, Help: "`TIME` at which to say what is held, in place of a range; diffs of its millisecond count"},
 		},
 		Answers: []Answer{{Code: http.StatusOK, Type: "Usage", Or: "Sizes"}},
 	}
@@ -68,8 +68,8 @@ var (
 			{Name: "resource_type", Help: "show only resources of this `TYPE`"},
 			{Name: "method", Help: "show only this `METHOD`"},
 			where, from, to,
-			{Name: "open_after", Kind: Span, Help: "with open: `LENGTH` of time that a change may take"},
-			atMost("how many entries", trail.MaxLimit), cursor,
+			{Name: "open_after", Default: trail.DefaultOpenAfter.String(), Kind: Span, Help: "with --open: `LENGTH` of time that a change may take"},
+			counts(atMost("how many entries at most", trail.MaxLimit), trail.DefaultLimit), cursor,
 			{Name: "scope", Kind: Texts, Required: true, Help: "`SCOPE` whose resources to show; may be given several times"},
 			{Name: "actor", Kind: Texts, Help: "who acted, as it is stored; may be given several times"},
 			{Name: "open", Kind: Switch, Help: "show changes that were announced and not concluded"},

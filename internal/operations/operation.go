@@ -43,7 +43,7 @@ const (
 
 // Body is what a request carries.
 type Body struct {
-	// Type names its JSON; empty: it is no JSON.
+	// Type names its JSON; empty: it is something else.
 	Type string
 	// Private: what it says is not recorded where reads are: the ledger alone names whom an erasure names,
 	// and payloads are larger than a record.

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,8 +12,14 @@ type Param struct {
 	Name string
 	In   In
 	Kind Kind
-	// Help says what it is. A word in backticks stands for the value, as flags have it.
+	// Flag is its name on the command line; empty: the same with dashes.
+	Flag string
+	// Default is what counts where it is not given; empty: nothing, or what Help says.
+	Default string
+	// Help says what it is, at every door. A word in backticks stands for the value, as flags have it.
 	Help string
+	// Note is what else there is to say of it over HTTP.
+	Note string
 	// Words are the values that there are. The first of a Word is its default.
 	Words []string
 	// Least and Most bound a Number.
@@ -71,8 +78,23 @@ func (p *Param) Description() string {
 		name, after, _ := strings.Cut(rest, "`")
 		text = before + strings.ToLower(name) + after
 	}
+	text = strings.ReplaceAll(text, "--", "") + p.Note
 	first, n := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[n:]
+}
+
+// FlagName is its name on the command line.
+func (p *Param) FlagName() string {
+	if p.Flag != "" {
+		return p.Flag
+	}
+	return strings.ReplaceAll(p.Name, "_", "-")
+}
+
+// counts is a parameter that is a number where it is not given.
+func counts(p Param, n int) Param {
+	p.Default = strconv.Itoa(n)
+	return p
 }
 
 // helped is a parameter with another help text.

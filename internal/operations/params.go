@@ -18,7 +18,7 @@ var (
 	cursor   = Param{Name: "cursor", Help: "`CURSOR` of the page before"}
 	limit    = atMost("how many", query.MaxLimit)
 	fields   = Param{Name: "fields", Kind: Names, Help: "`NAMES` of columns, promoted fields and attributes.x to show, with commas between"}
-	waits    = Param{Name: "wait", Kind: Wait, Help: "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait"}
+	waits    = Param{Name: "wait", Kind: Wait, Default: "15s", Help: "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait"}
 	dryRun   = Param{Name: "dry_run", Kind: Switch, Help: "say what would be done and do nothing"}
 	purge    = Param{Name: "purge", Kind: Switch, Help: "take the frames that hold such events out of the streams too"}
 	ifNone   = Param{Name: "If-None-Match", In: Header, Help: "of a read: the ETag that is known. Of a write: *, the document must not exist"}
