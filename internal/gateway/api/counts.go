@@ -3,8 +3,10 @@ package api
 import (
 	"net/http"
 
+	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // addCounts adds what counts events: in all, by time, and by the values of fields.
@@ -48,7 +50,7 @@ func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	var err error
 	if req.Step, err = query.ParseStep(step, zone); err != nil {
-		return nil, err
+		return nil, request.Refuse(http.StatusBadRequest, "bad_parameter", "parameters step and zone: "+schemas.Text(err), "")
 	}
 	return a.cfg.Reader.Histogram(r.Context(), req)
 }
