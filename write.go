@@ -96,7 +96,7 @@ func (c *Client) TimersOf(ctx context.Context, topic string) (*timers.Timers, er
 	}
 	cfg := timers.Config{}
 	if c.db != nil {
-		cfg.Archive = querytimers.Archive{DB: c.db}
+		cfg.Archive = &querytimers.Archive{DB: c.db}
 	}
 	return timers.Open(ctx, c.nc, c.reg, topic, cfg)
 }

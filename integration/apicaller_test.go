@@ -61,7 +61,7 @@ func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) 
 		e.t.Fatal(err)
 	}
 	reads.Timers = func(ctx context.Context, topic string) (*timers.Timers, error) {
-		return timers.Open(ctx, nc, reg, topic, timers.Config{Archive: querytimers.Archive{DB: e.db}})
+		return timers.Open(ctx, nc, reg, topic, timers.Config{Archive: &querytimers.Archive{DB: e.db}})
 	}
 	reads.Documents = func(ctx context.Context, topic string) (*documents.Collection, error) {
 		return documents.Open(ctx, nc, topic, documents.Config{By: "http", Archive: archive.New(reg, e.db)})

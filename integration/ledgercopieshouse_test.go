@@ -185,7 +185,7 @@ func (h *copiesCluster) settledAll() {
 }
 
 func (h *copiesCluster) openTimers() (*timers.Timers, error) {
-	return timers.Open(h.t.Context(), h.connect(), h.reg.Beside(h.db), schemas.DefaultTimerTopic, timers.Config{Archive: querytimers.Archive{DB: h.db}})
+	return timers.Open(h.t.Context(), h.connect(), h.reg.Beside(h.db), schemas.DefaultTimerTopic, timers.Config{Archive: &querytimers.Archive{DB: h.db}})
 }
 
 // streamDir is where NATS keeps a stream, below a directory.

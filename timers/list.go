@@ -11,21 +11,10 @@ import (
 
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/fronts"
-	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
-
-// Archive is the history in ClickHouse.
-type Archive interface {
-	// TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
-	TimerHistory(ctx context.Context, key schemas.TimerKey, except ledger.Cover) ([]Timer, error)
-	// MeantLives says of which lives something is stored that erasures mean.
-	MeantLives(ctx context.Context, topic string, lives []string, by ledger.Cover) (map[string]bool, error)
-	// MeantRecords says of each record of a topic's timers whether an erasure with a filter means it.
-	MeantRecords(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, records []*timer.Record) ([]bool, error)
-}
 
 // Filter of a list.
 type Filter struct {

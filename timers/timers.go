@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/fronts"
+	archive "github.com/almanac-events/almanac/internal/query/timers"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -39,7 +40,7 @@ type Timers struct {
 // Config of Timers.
 type Config struct {
 	// Archive answers for timers that have left the front; nil: they are not found.
-	Archive Archive
+	Archive *archive.Archive
 	// Write is how records are written.
 	Write fronts.Config
 }
@@ -268,7 +269,12 @@ func (t *Timers) stored(ctx context.Context, key schemas.TimerKey) ([]Timer, err
 	if err != nil {
 		return nil, err
 	}
-	return t.cfg.Archive.TimerHistory(ctx, key, under)
+	rows, err := t.cfg.Archive.TimerHistory(ctx, key, under)
+	out := make([]Timer, len(rows))
+	for i := range rows {
+		out[i] = transition(key, &rows[i])
+	}
+	return out, err
 }
 
 // group reads a group, or uses the one that was read within groupAge.

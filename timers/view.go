@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	archive "github.com/almanac-events/almanac/internal/query/timers"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
@@ -51,21 +52,37 @@ func view(r *timer.Record) Timer {
 		Status: r.Call.Status, Error: r.Call.Error, Detail: r.Call.Detail, Seq: r.Seq,
 		LateMs: float64(r.Call.Late.Microseconds()) / 1000, TookMs: float64(r.Call.Took.Microseconds()) / 1000,
 	}
-	t.Executed()
-	t.Describe(r.Spec)
+	t.executed()
+	t.describe(r.Spec)
 	return t
 }
 
-// Executed sets when the timer was done or failed, by its last transition.
-func (t *Timer) Executed() {
+// transition is a timer as a stored transition left it.
+func transition(key schemas.TimerKey, r *archive.Row) Timer {
+	op := timer.Op(r.State)
+	t := Timer{
+		Topic: key.Topic, Group: key.Group, ID: key.ID, Op: op, State: op.State(), Due: time.Unix(0, r.Due).UTC(),
+		Revision: r.Revision, Attempt: r.Attempt, Life: r.Life, Slot: r.Slot, User: r.User, UpdatedAt: time.Unix(0, r.Ts).UTC(),
+		Status: r.Status, Error: r.Error, Detail: r.Detail, TookMs: r.TookMs, LateMs: r.LateMs, Seq: r.Seq,
+	}
+	t.executed()
+	var s timer.Spec
+	if r.Spec != "" && json.Unmarshal([]byte(r.Spec), &s) == nil {
+		t.describe(&s)
+	}
+	return t
+}
+
+// executed sets when the timer was done or failed, by its last transition.
+func (t *Timer) executed() {
 	if t.State == timer.StateDone || t.State == timer.StateFailed {
 		at := t.UpdatedAt
 		t.ExecutedAt = &at
 	}
 }
 
-// Describe fills in what the spec says.
-func (t *Timer) Describe(s *timer.Spec) {
+// describe fills in what the spec says.
+func (t *Timer) describe(s *timer.Spec) {
 	if s == nil {
 		return
 	}
@@ -104,7 +121,7 @@ func fromRows(rows []Timer) Timer {
 		if rows[i].Op == timer.Created {
 			last.CreatedAt = rows[i].UpdatedAt
 		}
-		last.Describe(rows[i].spec)
+		last.describe(rows[i].spec)
 	}
 	return last
 }

@@ -102,7 +102,7 @@ func whenTimers(ctx context.Context, cmd *cobra.Command, archive bool, f func(*s
 	return whenConnected(ctx, cmd, connect, func(c *session) error {
 		var cfg timers.Config
 		if archive {
-			cfg.Archive = querytimers.Archive{DB: c.db}
+			cfg.Archive = &querytimers.Archive{DB: c.db}
 			c.reg = c.reg.Beside(c.db)
 		}
 		topic, _ := cmd.Flags().GetString("topic")

@@ -25,7 +25,7 @@ var Timers = &Kind{
 	},
 	Parse: func(m *streams.Message) (*Record, error) {
 		if !schemas.IsEvent(m.Header, m.Size) {
-			return nil, fmt.Errorf("%w: message %d of %s is no event", schemas.ErrRecord, m.Sequence, schemas.StreamTimers)
+			return nil, fmt.Errorf("%w: message %d of %s is not an event", schemas.ErrRecord, m.Sequence, schemas.StreamTimers)
 		}
 		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
 		if err != nil {

@@ -102,7 +102,7 @@
 //
 // DOCS may be restored from an older copy, and take documents before that is noticed. A young record becomes the
 // version after the newest that ClickHouse has, under a sequence of its own: it was acknowledged last. Of
-// several young versions of one document the last stays (youngdocuments.go).
+// several young versions of one document the last stays (frontagain.go).
 //
 // # What must not come back
 //

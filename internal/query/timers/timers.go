@@ -6,18 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/timers"
 )
 
-// Archive implements timers.Archive.
+// Archive reads the history of timers in ClickHouse.
 type Archive struct {
 	DB *tables.DB
 	// User and Password, when set, are used instead of the connection's own.
@@ -27,8 +24,8 @@ type Archive struct {
 // maxHistory bounds the transitions of one timer that are read.
 const maxHistory = 10_000
 
-// row is a line of the answer; Ts and Due are unix ns.
-type row struct {
+// Row is a stored transition of a timer; Ts and Due are unix ns.
+type Row struct {
 	Ts       int64   `json:"ts"`
 	Due      int64   `json:"due"`
 	Life     string  `json:"life"`
@@ -47,7 +44,7 @@ type row struct {
 }
 
 // TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
-func (a Archive) TimerHistory(ctx context.Context, key schemas.TimerKey, except ledger.Cover) ([]timers.Timer, error) {
+func (a Archive) TimerHistory(ctx context.Context, key schemas.TimerKey, except ledger.Cover) ([]Row, error) {
 	if err := schemas.ValidateTopicName(key.Topic); err != nil {
 		return nil, err
 	}
@@ -67,30 +64,14 @@ func (a Archive) TimerHistory(ctx context.Context, key schemas.TimerKey, except 
 		return nil, fmt.Errorf("timers: the history of %q in ClickHouse: %w", key.ID, err)
 	}
 	defer func() { _ = answer.Close() }()
-	var out []timers.Timer
+	var out []Row
 	d := json.NewDecoder(bufio.NewReader(budget.Reader(ctx, answer, 3)))
 	for d.More() {
-		var r row
+		var r Row
 		if err := d.Decode(&r); err != nil {
 			return nil, fmt.Errorf("timers: the history of %q in ClickHouse: %w", key.ID, err)
 		}
-		out = append(out, r.timer(key.Topic, key.Group, key.ID))
+		out = append(out, r)
 	}
 	return out, nil
-}
-
-func (r *row) timer(topic, group, id string) timers.Timer {
-	t := timers.Timer{
-		Topic: topic, Group: group, ID: id, Op: timer.Op(r.State), State: timer.Op(r.State).State(), Due: time.Unix(0, r.Due).UTC(),
-		Revision: r.Revision, Attempt: r.Attempt, Life: r.Life, Slot: r.Slot, User: r.User, UpdatedAt: time.Unix(0, r.Ts).UTC(),
-		Status: r.Status, Error: r.Error, Detail: r.Detail, TookMs: r.TookMs, LateMs: r.LateMs, Seq: r.Seq,
-	}
-	t.Executed()
-	if r.Spec != "" {
-		var s timer.Spec
-		if json.Unmarshal([]byte(r.Spec), &s) == nil {
-			t.Describe(&s)
-		}
-	}
-	return t
 }
