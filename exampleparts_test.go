@@ -92,9 +92,9 @@ func ExampleClient_Timers() {
 		fmt.Println(created, err)
 	}
 	later := welcome.Due.Add(time.Hour)
-	t, err := mails.Update(ctx, "welcome-17", timers.AnyRevision, timers.Change{Due: &later})
+	t, err := mails.Update(ctx, "welcome-17", timers.Always, timers.Change{Due: &later})
 	fmt.Println(t.State, t.Revision, err)
-	_, err = mails.Delete(ctx, "welcome-17", t.Revision)
+	_, err = mails.Delete(ctx, "welcome-17", timers.IfRevision(t.Revision))
 	fmt.Println(err)
 	// Prints:
 	// true <nil>

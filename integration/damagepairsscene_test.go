@@ -294,7 +294,7 @@ func (h *pairCluster) second() {
 	h.must(h.write(past, "past-2", 2, sinceCopy, ""))
 	h.must(h.write(c, "d-6", 6, sinceCopy, ""))
 	h.fired("t-1", sinceCopy)
-	_, err = h.timed.Delete(h.t.Context(), "g", "t-2", timers.AnyRevision)
+	_, err = h.timed.Delete(h.t.Context(), "g", "t-2", timers.Always)
 	h.must(err)
 	delete(h.pending, "t-2")
 	h.over["t-2"] = sinceCopy

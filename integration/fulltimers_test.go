@@ -109,7 +109,7 @@ func TestFullTimers(t *testing.T) {
 	}
 	e.mu.Unlock()
 	later := time.Now().Add(2 * time.Hour)
-	if _, err := e.Update(ctx, "greedy", "a0", timers.AnyRevision, timers.Change{Due: &later}); err != nil {
+	if _, err := e.Update(ctx, "greedy", "a0", timers.Always, timers.Change{Due: &later}); err != nil {
 		t.Errorf("update: %v", err)
 	}
 	if _, err := e.FireNow(ctx, "greedy", "a1"); err != nil {
@@ -122,7 +122,7 @@ func TestFullTimers(t *testing.T) {
 		return nil
 	})
 	for i := 2; i < n/2; i++ {
-		if _, err := e.Delete(ctx, "greedy", fmt.Sprint("a", i), timers.AnyRevision); err != nil {
+		if _, err := e.Delete(ctx, "greedy", fmt.Sprint("a", i), timers.Always); err != nil {
 			t.Fatalf("delete %d of %d: %v", i, n, err)
 		}
 	}

@@ -275,10 +275,10 @@ func TestStrangeMessagesOnTimers(t *testing.T) {
 	}
 	junk("late0", 0)
 	junk("late1", 3)
-	if _, err := e.Update(t.Context(), "g", "late0", timers.AnyRevision, timers.Change{Due: new(time.Now().Add(2 * time.Hour))}); err != nil {
+	if _, err := e.Update(t.Context(), "g", "late0", timers.Always, timers.Change{Due: new(time.Now().Add(2 * time.Hour))}); err != nil {
 		t.Errorf("an update: %v", err)
 	}
-	if _, err := e.Delete(t.Context(), "g", "late1", timers.AnyRevision); err != nil {
+	if _, err := e.Delete(t.Context(), "g", "late1", timers.Always); err != nil {
 		t.Errorf("a delete: %v", err)
 	}
 	e.dispatcher() // before a router takes anything out

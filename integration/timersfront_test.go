@@ -116,12 +116,12 @@ func TestRepairLostTimers(t *testing.T) {
 		e.create(id, later)
 	}
 	e.create("gone", later)
-	if _, err := e.Delete(t.Context(), "g", "gone", timers.AnyRevision); err != nil {
+	if _, err := e.Delete(t.Context(), "g", "gone", timers.Always); err != nil {
 		t.Fatal(err)
 	}
 	e.create("moved", later)
 	moved := later.Add(time.Hour)
-	if _, err := e.Update(t.Context(), "g", "moved", 1, timers.Change{Due: &moved}); err != nil {
+	if _, err := e.Update(t.Context(), "g", "moved", timers.IfRevision(1), timers.Change{Due: &moved}); err != nil {
 		t.Fatal(err)
 	}
 	fails := timers.Draft{Group: "g", ID: "fails", Due: time.Now(), URL: e.url, Retry: &timer.Policy{Attempts: 3, Initial: time.Hour}}
@@ -299,7 +299,7 @@ func TestRepairOlderTimers(t *testing.T) {
 	for _, id := range named("since", since) {
 		e.create(id, later)
 	}
-	if _, err := e.Delete(t.Context(), "g", "gone", timers.AnyRevision); err != nil {
+	if _, err := e.Delete(t.Context(), "g", "gone", timers.Always); err != nil {
 		t.Fatal(err)
 	}
 	e.stored(schemas.DefaultTimerTopic, first+3*ended+since+1, time.Minute)

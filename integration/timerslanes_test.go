@@ -34,11 +34,11 @@ func TestTimersAreInTheirLane(t *testing.T) {
 				for c := range changes(i) {
 					later := due.Add(time.Duration(n*c+i) * time.Second)
 					if err == nil {
-						_, err = e.Update(t.Context(), "g", id, timers.AnyRevision, timers.Change{Due: &later})
+						_, err = e.Update(t.Context(), "g", id, timers.Always, timers.Change{Due: &later})
 					}
 				}
 				if i%5 == 0 && err == nil {
-					_, err = e.Delete(t.Context(), "g", id, timers.AnyRevision)
+					_, err = e.Delete(t.Context(), "g", id, timers.Always)
 					rows++
 				}
 				if err != nil {

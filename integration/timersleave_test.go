@@ -86,7 +86,7 @@ func TestTimersLeave(t *testing.T) {
 	}
 	e.create("gone", time.Now().Add(time.Hour))
 	waits := e.create("waits", time.Now().Add(time.Hour))
-	if _, err := e.Delete(t.Context(), "g", "gone", timers.AnyRevision); err != nil {
+	if _, err := e.Delete(t.Context(), "g", "gone", timers.Always); err != nil {
 		t.Fatal(err)
 	}
 	done := e.is("done", timer.StateDone)
@@ -153,7 +153,7 @@ func TestTimersLeave(t *testing.T) {
 	}
 	e.mu.Unlock()
 	past := done.Due.Add(-time.Minute)
-	if tm, err := e.Update(t.Context(), "g", "waits", waits.Revision, timers.Change{Due: &past}); err == nil {
+	if tm, err := e.Update(t.Context(), "g", "waits", timers.IfRevision(waits.Revision), timers.Change{Due: &past}); err == nil {
 		t.Errorf("a due time that is past: %+v", tm)
 	}
 	e.verified(schemas.DefaultTimerTopic)

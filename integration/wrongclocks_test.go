@@ -129,7 +129,7 @@ func TestTimersOfWrongClocks(t *testing.T) {
 		if _, err := w.Put(t.Context(), fronts.Record{Subject: key.Subject(), Header: h, Data: data}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := machine.Delete(t.Context(), "g", id+"-foreign", timers.AnyRevision); err != nil {
+		if _, err := machine.Delete(t.Context(), "g", id+"-foreign", timers.Always); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if tm, err = machine.Get(t.Context(), "g", id+"-foreign"); err != nil || near(tm.UpdatedAt) != nil {

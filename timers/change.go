@@ -22,12 +22,18 @@ type Change struct {
 	MaxLateness *time.Duration
 }
 
-// AnyRevision updates and deletes whatever revision there is.
-const AnyRevision = timer.AnyRevision
+// Condition says which revision an update or a delete expects.
+type Condition struct{ revision int64 }
 
-// Update changes a pending timer of the expected revision, and gives it all its attempts again.
+// Always takes whatever revision is there.
+var Always = Condition{timer.AnyRevision}
+
+// IfRevision takes the revision alone that a caller read.
+func IfRevision(n int64) Condition { return Condition{n} }
+
+// Update changes a pending timer whose revision is the expected one, and gives it all its attempts again.
 // timer.ErrRevision: it has another; timer.ErrFiring: it is being called; timer.ErrNotFound: it is over.
-func (t *Timers) Update(ctx context.Context, group, id string, revision int64, c Change) (Timer, error) {
+func (t *Timers) Update(ctx context.Context, group, id string, cond Condition, c Change) (Timer, error) {
 	asked, err := t.Now(ctx) // the due time is judged as it was asked for, however slow the registry is
 	if err != nil {
 		return Timer{}, err
@@ -41,7 +47,7 @@ func (t *Timers) Update(ctx context.Context, group, id string, revision int64, c
 		if err != nil {
 			return timer.Record{}, err
 		}
-		return timer.Update(prev, change, revision, now)
+		return timer.Update(prev, change, cond.revision, now)
 	})
 	return viewOf(r, err)
 }
@@ -52,17 +58,17 @@ func (t *Timers) FireNow(ctx context.Context, group, id string) (Timer, error) {
 	if err != nil {
 		return Timer{}, err
 	}
-	return t.Update(ctx, group, id, AnyRevision, Change{Due: &now})
+	return t.Update(ctx, group, id, Always, Change{Due: &now})
 }
 
 // Delete cancels a timer. inFlight: it is being called at this moment, and gets no more attempts.
-func (t *Timers) Delete(ctx context.Context, group, id string, revision int64) (inFlight bool, err error) {
+func (t *Timers) Delete(ctx context.Context, group, id string, cond Condition) (inFlight bool, err error) {
 	_, key, err := t.key(ctx, group, id)
 	if err != nil {
 		return false, err
 	}
 	_, err = t.rewrite(ctx, key, func(prev *timer.Record, now int64) (next timer.Record, err error) {
-		next, inFlight, err = timer.Delete(prev, revision, now)
+		next, inFlight, err = timer.Delete(prev, cond.revision, now)
 		return next, err
 	})
 	return inFlight, err

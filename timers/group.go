@@ -36,8 +36,8 @@ func (g *Group) Create(ctx context.Context, n Draft) (t Timer, created bool, err
 func (g *Group) Get(ctx context.Context, id string) (Timer, error) { return g.all.Get(ctx, g.name, id) }
 
 // Update is Timers.Update.
-func (g *Group) Update(ctx context.Context, id string, revision int64, c Change) (Timer, error) {
-	return g.all.Update(ctx, g.name, id, revision, c)
+func (g *Group) Update(ctx context.Context, id string, cond Condition, c Change) (Timer, error) {
+	return g.all.Update(ctx, g.name, id, cond, c)
 }
 
 // FireNow is Timers.FireNow.
@@ -46,8 +46,8 @@ func (g *Group) FireNow(ctx context.Context, id string) (Timer, error) {
 }
 
 // Delete is Timers.Delete.
-func (g *Group) Delete(ctx context.Context, id string, revision int64) (inFlight bool, err error) {
-	return g.all.Delete(ctx, g.name, id, revision)
+func (g *Group) Delete(ctx context.Context, id string, cond Condition) (inFlight bool, err error) {
+	return g.all.Delete(ctx, g.name, id, cond)
 }
 
 // Retry is Timers.Retry.

@@ -214,7 +214,7 @@ func (a *app) timersUpdate(ctx context.Context, cmd *cobra.Command, args []strin
 				return timers.Timer{}, err
 			}
 		}
-		return t.Update(ctx, args[0], args[1], revision, change)
+		return t.Update(ctx, args[0], args[1], timers.IfRevision(revision), change)
 	})
 }
 
@@ -255,7 +255,7 @@ func (a *app) timersRemove(ctx context.Context, cmd *cobra.Command, args []strin
 	return whenTimers(ctx, cmd, false, func(c *session, t *timers.Timers) error {
 		a.tellTarget(c)
 		revision, _ := cmd.Flags().GetInt64("if-revision")
-		inFlight, err := t.Delete(ctx, args[0], args[1], revision)
+		inFlight, err := t.Delete(ctx, args[0], args[1], timers.IfRevision(revision))
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (a *app) timersRemoveExported(ctx context.Context, cmd *cobra.Command, grou
 			}
 			inFlight := false
 			if err == nil {
-				inFlight, err = t.Delete(ctx, group, id, from.Revision)
+				inFlight, err = t.Delete(ctx, group, id, timers.IfRevision(from.Revision))
 			}
 			refused := new(timer.Refusal)
 			switch {

@@ -103,16 +103,16 @@ func refusedStatus(r *timer.Refusal) int {
 }
 
 // expected reads If-Match: a revision, or any.
-func expected(r *http.Request) (int64, error) {
+func expected(r *http.Request) (timers.Condition, error) {
 	text := r.Header.Get("If-Match")
 	if text == "*" || r.Header.Values("If-Match") == nil {
-		return timers.AnyRevision, nil
+		return timers.Always, nil
 	}
 	n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
 	if err != nil || n < 1 {
-		return 0, request.Refuse(http.StatusBadRequest, "bad_header", fmt.Sprintf("If-Match is %s, it must be the ETag of a timer, such as \"3\"", text), "")
+		return timers.Always, request.Refuse(http.StatusBadRequest, "bad_header", fmt.Sprintf("If-Match is %s, it must be the ETag of a timer, such as \"3\"", text), "")
 	}
-	return n, nil
+	return timers.IfRevision(n), nil
 }
 
 // shown is a timer as an answer, with its ETag.
@@ -160,7 +160,7 @@ func (a *API) updateTimer(t *timers.Timers, p *params, w http.ResponseWriter, r 
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	revision, err := expected(r)
+	cond, err := expected(r)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (a *API) updateTimer(t *timers.Timers, p *params, w http.ResponseWriter, r 
 	if err != nil {
 		return nil, err
 	}
-	tm, err := t.Update(r.Context(), r.PathValue("group"), r.PathValue("id"), revision, c)
+	tm, err := t.Update(r.Context(), r.PathValue("group"), r.PathValue("id"), cond, c)
 	return shown(w, http.StatusOK, tm, err)
 }
 
@@ -184,11 +184,11 @@ func (a *API) deleteTimer(t *timers.Timers, p *params, _ http.ResponseWriter, r 
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	revision, err := expected(r)
+	cond, err := expected(r)
 	if err != nil {
 		return nil, err
 	}
-	inFlight, err := t.Delete(r.Context(), r.PathValue("group"), r.PathValue("id"), revision)
+	inFlight, err := t.Delete(r.Context(), r.PathValue("group"), r.PathValue("id"), cond)
 	if err != nil {
 		return nil, err
 	}

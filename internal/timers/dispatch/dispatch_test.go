@@ -64,7 +64,7 @@ func TestOneID(t *testing.T) {
 	if r := e.create(timers.Draft{ID: "x", Due: due.Add(1), Replace: true}); r.Revision != 2 || r.Life != one.Life {
 		t.Errorf("replaced: %+v", r)
 	}
-	if _, err := e.Update(e.ctx, "g", "x", 1, timers.Change{Due: &due}); !errors.Is(err, timer.ErrRevision) {
+	if _, err := e.Update(e.ctx, "g", "x", timers.IfRevision(1), timers.Change{Due: &due}); !errors.Is(err, timer.ErrRevision) {
 		t.Errorf("an update of revision 1: %v", err)
 	}
 	for _, g := range []string{"g", "h"} {
@@ -87,10 +87,10 @@ func TestDelete(t *testing.T) {
 	e.dispatcher(nil)
 	due := time.Now().Add(2 * time.Second)
 	e.create(timers.Draft{ID: "gone", Due: due})
-	if inFlight, err := e.Delete(e.ctx, "g", "gone", timers.AnyRevision); err != nil || inFlight {
+	if inFlight, err := e.Delete(e.ctx, "g", "gone", timers.Always); err != nil || inFlight {
 		t.Fatal(inFlight, err)
 	}
-	if _, err := e.Delete(e.ctx, "g", "gone", timers.AnyRevision); !errors.Is(err, timer.ErrNotFound) {
+	if _, err := e.Delete(e.ctx, "g", "gone", timers.Always); !errors.Is(err, timer.ErrNotFound) {
 		t.Errorf("the second time: %v", err)
 	}
 	e.create(timers.Draft{ID: "after", Due: due.Add(time.Second)})
@@ -118,10 +118,10 @@ func TestWhileFiring(t *testing.T) {
 	e.create(timers.Draft{ID: "x", Due: time.Now()})
 	<-began
 	later := time.Now().Add(time.Hour)
-	if _, err := e.Update(e.ctx, "g", "x", timers.AnyRevision, timers.Change{Due: &later}); !errors.Is(err, timer.ErrFiring) || !strings.Contains(err.Error(), "due at") {
+	if _, err := e.Update(e.ctx, "g", "x", timers.Always, timers.Change{Due: &later}); !errors.Is(err, timer.ErrFiring) || !strings.Contains(err.Error(), "due at") {
 		t.Errorf("an update: %v", err)
 	}
-	if inFlight, err := e.Delete(e.ctx, "g", "x", timers.AnyRevision); err != nil || !inFlight {
+	if inFlight, err := e.Delete(e.ctx, "g", "x", timers.Always); err != nil || !inFlight {
 		t.Errorf("a delete: in flight %v, %v", inFlight, err)
 	}
 	close(goOn)

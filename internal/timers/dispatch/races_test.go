@@ -44,7 +44,7 @@ func TestUpdateRacesFire(t *testing.T) {
 				return
 			}
 			later := time.Now().Add(3 * time.Second)
-			_, err := e.Update(e.ctx, "g", "id"+strconv.Itoa(i), 1, timers.Change{Due: &later})
+			_, err := e.Update(e.ctx, "g", "id"+strconv.Itoa(i), timers.IfRevision(1), timers.Change{Due: &later})
 			switch {
 			case err == nil:
 				moved[i] = true
