@@ -17,7 +17,7 @@ import (
 )
 
 // TestPending prints what pending timers cost NATS and a dispatcher together, and how long the wheel takes to
-// load; a timer that is due is called meanwhile: ALMANAC_TIMERS_PENDING=500000.
+// load; a timer that is due is called meanwhile: ALMANAC_TIMERS_PENDING=500000, in as many slots as ALMANAC_TIMERS_SLOTS.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	n := sized("ALMANAC_TIMERS_PENDING", 3000)
