@@ -39,7 +39,7 @@ var wordings = []wording{
 	{nats.ErrNoResponders, "JetStream does not answer", "see that the server runs with JetStream: `almanac doctor`"},
 	{nats.ErrConnectionClosed, "the connection is closed", "try again; `almanac doctor` looks at both servers"},
 	{nats.ErrDisconnected, "the connection is lost", "try again; `almanac doctor` looks at both servers"},
-	{nats.ErrReconnectBufExceeded, "NATS is away, and its library holds all that it may", "start NATS again and send again: what counts as sent is stored. `send --full spool` keeps the lines on disk and sends them when NATS is back"},
+	{nats.ErrReconnectBufExceeded, "NATS is away, and its library holds all that it may", "start it again; `send --full spool` keeps lines on disk until then, and the next one sends them"},
 	{nats.ErrMaxPayload, "the message is larger than the server takes", "set max_payload of the NATS server to 8MB"},
 	{jetstream.ErrJetStreamNotEnabled, "JetStream is off", "start the NATS server with JetStream"},
 	{jetstream.ErrJetStreamNotEnabledForAccount, "JetStream is off for this account", "enable it for the account on the NATS server"},

@@ -237,7 +237,7 @@ func (t *stats) lastTrouble() string {
 	if t.last == nil {
 		return ""
 	}
-	return "; the last word was: " + t.last.Error()
+	return "; the last word was: " + inWords(t.last)
 }
 
 // idle is how long records have waited without one being accepted.
