@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// laneRowsEnv is how many rows a lane has in TestALookReadsItsLane; with it, the looks are timed.
+// laneRowsEnv is how many rows a lane has in TestALookReadsItsLane; with it, nine looks are timed in turn.
 const laneRowsEnv = "ALMANAC_LANE_ROWS"
 
 // request is an event of a topic of kind audit; those of one identity are equal but for their ids.
