@@ -2,6 +2,7 @@ package access
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -146,7 +147,8 @@ func TestParse(t *testing.T) {
 		"a secret as a hash": {`tokens: [{name: api, id: ` + id + `, hash: ` + secret + `, sql: true}]`, "as `almanac token add` prints them"},
 		"an end":             {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", sql: true, expires: soon}]`, "expected a date"},
 		"a name":             {`tokens: [{name: "a b", id: ` + id + `, hash: "` + hash + `", sql: true}]`, "a name is"},
-		"two of one name":    {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: a, id: zzzzzz, hash: "` + hash + `", sql: true}]`, "two have"},
+		"two of one name":    {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: a, id: zzzzzz, hash: "` + hash + `", sql: true}]`, ""},
+		"two of one id":      {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: b, id: ` + id + `, hash: "` + hash + `", sql: true}]`, "the id of another"},
 		"not YAML":           {"tokens: [", "not a token"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,6 +164,13 @@ func TestParse(t *testing.T) {
 			again, err2 := Parse(text)
 			if err := errors.Join(err, err2); err != nil || fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", all) {
 				t.Errorf("%v: %+v, written and read: %+v\n%s", err, all, again, text)
+			}
+			for i := range all {
+				var read Token
+				text, err := json.Marshal(all[i])
+				if err := errors.Join(err, json.Unmarshal(text, &read)); err != nil || fmt.Sprintf("%+v", read) != fmt.Sprintf("%+v", all[i]) {
+					t.Errorf("as JSON: %v, %+v\n%s", err, read, text)
+				}
 			}
 		})
 	}

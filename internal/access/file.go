@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,8 +71,8 @@ func Parse(text []byte) ([]Token, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(out, func(o Token) bool { return o.ID == t.ID || o.Name == t.Name }) {
-			return nil, fmt.Errorf("%w: two have the name %q or its id: each has its own", ErrToken, t.Name)
+		if slices.ContainsFunc(out, func(o Token) bool { return o.ID == t.ID }) {
+			return nil, fmt.Errorf("%w: %q has the id of another: each has its own", ErrToken, t.Name)
 		}
 		out = append(out, t)
 	}
@@ -89,6 +90,27 @@ func Text(all []Token) ([]byte, error) {
 	e.SetIndent(2)
 	err := e.Encode(map[string]any{"tokens": records})
 	return b.Bytes(), errors.Join(err, e.Close())
+}
+
+// MarshalJSON writes a token as the registry holds it.
+func (t Token) MarshalJSON() ([]byte, error) { return json.Marshal(recordOf(&t)) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (t *Token) UnmarshalJSON(text []byte) error {
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return err
+	}
+	read, err := r.token()
+	*t = read
+	return err
+}
+
+// Validate reports what is wrong with a token.
+func (t *Token) Validate() error {
+	r := recordOf(t)
+	_, err := r.token()
+	return err
 }
 
 // token checks a record.

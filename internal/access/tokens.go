@@ -2,6 +2,7 @@ package access
 
 import (
 	"crypto/subtle"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -83,4 +84,16 @@ func Anonymous(loopback bool) *Principal {
 		return &Principal{}
 	}
 	return &Principal{Free: OnLoopback}
+}
+
+// LocalName is the name of the local token.
+const LocalName = "local"
+
+// Local returns the token of a data directory's own secret, which may do everything.
+func Local(secret string) (Token, error) {
+	id, ok := idOf(secret)
+	if !ok {
+		return Token{}, fmt.Errorf("%w: it does not have the form of a secret", ErrToken)
+	}
+	return Token{Name: LocalName, ID: id, Digest: DigestOf(secret), Grants: []Grant{{Role: RoleAdmin}}}, nil
 }

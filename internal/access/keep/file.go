@@ -1,0 +1,95 @@
+package keep
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
+
+// ReadFile reads a file of tokens. One that is not there has none.
+func ReadFile(path string) ([]access.Token, error) {
+	text, err := readPrivate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the file of tokens: %w", err)
+	}
+	all, err := access.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+// WriteFile replaces a file of tokens at once: a reader sees the old one or the new one.
+func WriteFile(path string, all []access.Token) error {
+	text, err := access.Text(all)
+	if err != nil {
+		return err
+	}
+	return replace(path, text)
+}
+
+// local returns the secret in a file, which is made where it is not there.
+func local(path string) (string, error) {
+	text, err := readPrivate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		secret, _ := access.NewSecret()
+		return secret, replace(path, []byte(secret+"\n"))
+	}
+	if err != nil {
+		return "", fmt.Errorf("the local token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// ReadLocal returns the local token of a data directory's file.
+func ReadLocal(path string) (string, error) {
+	text, err := readPrivate(path)
+	return strings.TrimSpace(string(text)), err
+}
+
+// readPrivate reads a file that only its owner may read.
+func readPrivate(path string) ([]byte, error) {
+	f, err := os.Open(path) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %s", path, info.Mode().Perm(), path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	return text, err
+}
+
+// replace writes a file that only its owner may read, whole or not at all.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package keep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
+
+const (
+	// look is how often the file is looked at.
+	look = time.Second
+	// maxFile bounds it: access.MaxTokens of 4 KiB.
+	maxFile = access.MaxTokens * 4 << 10
+)
+
+// Config says where tokens are written. Each may be empty.
+type Config struct {
+	// File is one as access.Parse reads it. It may appear later.
+	File string
+	// Text is such a file's text, from the environment.
+	Text string
+	// Local is the file of the local token, which Open makes where it is not there.
+	Local string
+	// OnError hears why a file is not taken; nil: it is not heard.
+	OnError func(error)
+}
+
+// Keeper knows the tokens. It is safe for concurrent use.
+type Keeper struct {
+	cfg    Config
+	fixed  []access.Token // of the environment, and the local one
+	tokens atomic.Pointer[access.Tokens]
+
+	// Of Run alone.
+	seen    stamp
+	trouble string
+
+	mu       sync.Mutex
+	failures access.Failures
+}
+
+// stamp tells one version of a file from another.
+type stamp struct {
+	changed time.Time
+	size    int64
+}
+
+// Open reads all tokens. A file that is broken is an error.
+func Open(cfg Config) (*Keeper, error) {
+	if cfg.OnError == nil {
+		cfg.OnError = func(error) {}
+	}
+	k := &Keeper{cfg: cfg}
+	if cfg.Text != "" {
+		some, err := access.Parse([]byte(cfg.Text))
+		if err != nil {
+			return nil, fmt.Errorf("the tokens of the environment: %w", err)
+		}
+		k.fixed = some
+	}
+	if cfg.Local != "" {
+		secret, err := local(cfg.Local)
+		if err != nil {
+			return nil, err
+		}
+		t, err := access.Local(secret)
+		if err != nil {
+			return nil, fmt.Errorf("the local token in %s: %w; remove the file, a new one is made at the next start", cfg.Local, err)
+		}
+		k.fixed = append(k.fixed, t)
+	}
+	k.tokens.Store(access.NewTokens(k.fixed))
+	return k, k.read()
+}
+
+// Run looks at the file until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	t := time.NewTicker(look)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		err := k.read()
+		if err != nil && err.Error() != k.trouble {
+			k.cfg.OnError(fmt.Errorf("%w; the tokens that were read before stay valid", err))
+		}
+		if k.trouble = ""; err != nil {
+			k.trouble = err.Error()
+		}
+	}
+}
+
+// read takes the file where it changed. One that is gone has no tokens.
+func (k *Keeper) read() error {
+	if k.cfg.File == "" {
+		return nil
+	}
+	info, err := os.Stat(k.cfg.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		k.seen = stamp{}
+		k.tokens.Store(access.NewTokens(k.fixed))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the file of tokens: %w", err)
+	}
+	now := stamp{info.ModTime(), info.Size()}
+	if now == k.seen {
+		return nil
+	}
+	some, err := ReadFile(k.cfg.File)
+	if err != nil {
+		return err
+	}
+	k.seen = now
+	k.tokens.Store(access.NewTokens(k.fixed, some))
+	return nil
+}
+
+// Tokens returns those that are valid now.
+func (k *Keeper) Tokens() *access.Tokens { return k.tokens.Load() }
+
+// Authenticate is that of the tokens. Of a peer that tries too often it waits before it answers, until ctx ends.
+func (k *Keeper) Authenticate(ctx context.Context, secret string, peer netip.Addr) (p *access.Principal, why string, err error) {
+	now := time.Now()
+	p, why, err = k.Tokens().Authenticate(&access.Asked{Secret: secret, Peer: peer, At: now})
+	if err == nil {
+		return p, "", nil
+	}
+	k.mu.Lock()
+	wait := k.failures.Add(peer, now)
+	k.mu.Unlock()
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	return nil, why, err
+}

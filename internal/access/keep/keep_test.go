@@ -1,0 +1,160 @@
+package keep
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
+
+var peer = netip.MustParseAddr("10.0.0.1")
+
+func token(name string) (secret string, t access.Token) {
+	secret, id := access.NewSecret()
+	return secret, access.Token{Name: name, ID: id, Digest: access.DigestOf(secret), Grants: []access.Grant{{Role: access.RoleSQL}}}
+}
+
+// A file that is made, changed, broken, mended and removed while a keeper runs: within two seconds
+// each holds, and a broken one changes nothing and is said once.
+func TestFileIsFollowed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tokens.yaml")
+	first, a := token("a")
+	second, b := token("b")
+	synctest.Test(t, func(t *testing.T) {
+		var said []error
+		k, err := Open(Config{File: path, OnError: func(err error) { said = append(said, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = k.Run(ctx) }()
+		for i, step := range []struct {
+			do     func() error
+			valid  []string
+			not    []string
+			errors int
+		}{
+			{func() error { return nil }, nil, []string{first, second}, 0},
+			{func() error { return WriteFile(path, []access.Token{a}) }, []string{first}, []string{second}, 0},
+			{func() error { return WriteFile(path, []access.Token{a, b}) }, []string{first, second}, nil, 0},
+			{func() error { return os.WriteFile(path, []byte("tokens: ["), 0o600) }, []string{first, second}, nil, 1},
+			{func() error { return WriteFile(path, []access.Token{b}) }, []string{second}, []string{first}, 1},
+			{func() error { return os.Chmod(path, 0o644) }, []string{second}, []string{first}, 1}, // it did not change
+			{func() error { return os.Remove(path) }, nil, []string{first, second}, 1},
+		} {
+			if err := step.do(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			for _, secret := range step.valid {
+				if _, why, err := k.Tokens().Authenticate(&access.Asked{Secret: secret, Peer: peer, At: time.Now()}); err != nil {
+					t.Errorf("step %d: a token is not valid: %s", i, why)
+				}
+			}
+			for _, secret := range step.not {
+				if _, _, err := k.Tokens().Authenticate(&access.Asked{Secret: secret, Peer: peer, At: time.Now()}); !errors.Is(err, access.ErrUnauthenticated) {
+					t.Errorf("step %d: a token that is not there is valid", i)
+				}
+			}
+			if len(said) != step.errors {
+				t.Errorf("step %d: %d errors were said: %v", i, len(said), said)
+			}
+		}
+	})
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		cfg  Config
+		says string
+	}{
+		"a broken file":              {Config{File: write("broken", "tokens: {", 0o600)}, "broken"},
+		"a file that others read":    {Config{File: write("open", "tokens: []", 0o640)}, "chmod 600"},
+		"a broken environment":       {Config{Text: "token: []"}, "environment"},
+		"a local token of no form":   {Config{Local: write("local", "secret", 0o600)}, "remove the file"},
+		"a local token others read":  {Config{Local: write("local2", "secret", 0o644)}, "chmod 600"},
+		"a directory that is no one": {Config{Local: filepath.Join(dir, "none", "local")}, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Open(c.cfg); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// The local token is made once, and may do everything.
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "local-token")
+	var secrets []string
+	for range 2 {
+		k, err := Open(Config{Local: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := ReadLocal(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, secret)
+		p, why, err := k.Authenticate(t.Context(), secret, peer)
+		if err != nil || p.Name != access.LocalName || p.May(access.Admin, "") != nil {
+			t.Errorf("%+v, %s, %v", p, why, err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || secrets[0] != secrets[1] {
+		t.Errorf("%v, %v, %q", info.Mode(), err, secrets)
+	}
+}
+
+// The eleventh wrong secret of a minute waits a second for its answer; a right one does not.
+func TestWrongSecretsWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		secret, a := token("a")
+		text, err := access.Text([]access.Token{a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := Open(Config{Text: string(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong, _ := access.NewSecret()
+		begin := time.Now()
+		for range 12 {
+			if _, _, err := k.Authenticate(t.Context(), wrong, peer); err == nil {
+				t.Fatal("a wrong secret is taken")
+			}
+		}
+		if took := time.Since(begin); took != 2*access.FailureWait {
+			t.Errorf("twelve wrong secrets took %s", took)
+		}
+		begin = time.Now()
+		if _, why, err := k.Authenticate(t.Context(), secret, peer); err != nil || time.Since(begin) != 0 {
+			t.Errorf("%s, %v after %s", why, err, time.Since(begin))
+		}
+	})
+}
