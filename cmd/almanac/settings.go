@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/timers/callback"
 	"github.com/almanac-events/almanac/producer/spool"
@@ -53,6 +54,8 @@ type settings struct {
 	SpoolDir        string
 	SpoolBytes      int64
 	PIIKey          string
+	TokensFile      string
+	Tokens          string
 	ShutdownTimeout time.Duration
 	// TimersAllowCIDRs are addresses and ports that timers may call although they are private.
 	TimersAllowCIDRs []callback.Range
@@ -150,6 +153,18 @@ var keys = []key{
 	{name: "pii_key", secret: true, usage: "`KEY` of topics' hash rules, 16 bytes or more, the same everywhere", set: func(s *settings, v string) error {
 		s.PIIKey = v
 		return privacy.CheckKey([]byte(v))
+	}},
+	{name: "tokens_file", usage: "`FILE` of tokens, which almanac token writes (default: tokens.yaml in the data directory)", set: func(s *settings, v string) (err error) {
+		if v == "" {
+			v = filepath.Join(s.Data, embedded.TokensName)
+		}
+		s.TokensFile, err = filepath.Abs(v)
+		return err
+	}},
+	{name: "tokens", secret: true, usage: "`TEXT` of such a file, beside it", set: func(s *settings, v string) error {
+		s.Tokens = v
+		_, err := access.Parse([]byte(v))
+		return err
 	}},
 	{name: "timers_allow_cidrs", usage: "address `RANGES` and ports that timers may call although they are private, such as 127.0.0.1/32:9000,10.1.0.0/16:8000-8999; without a port 80 and 443", set: func(s *settings, v string) (err error) {
 		s.TimersAllowCIDRs, err = callback.ParseRanges(v)

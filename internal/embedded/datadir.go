@@ -28,6 +28,9 @@ const (
 
 	// SpoolName is the directory of the producers' spool, which may be there before the first start.
 	SpoolName = "spool"
+	// TokensName is the file of tokens, and LocalTokenName that of the directory's own. The first may be there before the first start.
+	TokensName     = "tokens.yaml"
+	LocalTokenName = "local-token"
 )
 
 // DefaultMinFreeBytes is the free space a start asks for: both servers write ahead before they clean up.
@@ -164,8 +167,8 @@ func checkOurs(path string) error {
 	}
 	for _, e := range entries {
 		// A lock without a version is a first start that was cut off; lost+found belongs to the file system. A producer
-		// may have spooled before the first start.
-		ours := e.Name() == lockName || e.Name() == SpoolName && e.IsDir() || e.Name() == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
+		// may have spooled, and tokens been made, before the first start.
+		ours := e.Name() == lockName || e.Name() == SpoolName && e.IsDir() || strings.HasPrefix(e.Name(), TokensName) || e.Name() == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
 		if !ours {
 			return fmt.Errorf("%w: %s holds %q and no %s file: give an empty or a new directory",
 				ErrDirForeign, path, e.Name(), versionName)

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/access/keep"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	add := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a token and print its secret, once",
+		Long: `Make a token and print its secret, once. The file holds a digest of it alone. What
+runs takes the token up within two seconds.
+
+Roles: ` + roleHelp(),
+		Example: `  almanac token add api --write app,auth --expires 2027-11-01
+  almanac token add grafana --read '*' --sql --from 10.0.0.0/8`,
+		Args: arguments(1, 1),
+		RunE: a.does(a.tokenAdd),
+	}
+	f := add.Flags()
+	for _, r := range access.Rights {
+		if r.Everywhere {
+			f.Bool(string(r.Role), false, r.Short)
+		} else {
+			f.StringSlice(string(r.Role), nil, "`TOPICS`, or *: "+r.Short)
+		}
+	}
+	f.String("expires", "", "`TIME` when it ends: a date such as 2027-11-01, or 90d from now (default: never)")
+	f.StringSlice("from", nil, "`NETWORKS` that it may come from, such as 10.0.0.0/8 (default: any)")
+	f.Float64("events-per-second", 0, "`NUMBER` of events that it may send (default: no bound)")
+	f.String("bytes-per-second", "", "`SIZE` that it may send, such as 10MiB (default: no bound)")
+	ls := &cobra.Command{Use: "ls", Short: "List the tokens, without secrets", Args: arguments(0, 0), RunE: a.does(a.tokenList)}
+	outputFlag(ls, asTable, asJSON, asNDJSON)
+	rm := &cobra.Command{Use: "rm NAME", Short: "Remove a token", Args: arguments(1, 1), RunE: a.does(a.tokenRemove)}
+	rotate := &cobra.Command{
+		Use: "rotate NAME", Short: "Give a token a new secret, and print it, once", Args: arguments(1, 1), RunE: a.does(a.tokenRotate),
+		Example: "  almanac token rotate api --overlap 24h",
+	}
+	rotate.Flags().String("overlap", "0s", "`TIME` that the old secret stays valid")
+	for _, c := range []*cobra.Command{add, ls, rm, rotate} {
+		keyFlags(c.Flags(), "tokens_file")
+	}
+	return usageGroup(&cobra.Command{Use: "token", Short: "Tokens: who may do what over HTTP and gRPC"}, add, ls, rm, rotate)
+}
+
+func roleHelp() string {
+	var out []string
+	for _, r := range access.Rights {
+		out = append(out, string(r.Role)+" "+r.Short)
+	}
+	return strings.Join(out, "; ") + "."
+}
+
+// tokensFile is the file that the settings name.
+func tokensFile(cmd *cobra.Command) (string, error) {
+	s, err := load(cmd)
+	if err != nil {
+		return "", err
+	}
+	return s.TokensFile, os.MkdirAll(filepath.Dir(s.TokensFile), 0o700)
+}
+
+func (a *app) tokenAdd(_ context.Context, cmd *cobra.Command, args []string) error {
+	path, err := tokensFile(cmd)
+	if err != nil {
+		return err
+	}
+	secret, id := access.NewSecret()
+	t := access.Token{Name: args[0], ID: id, Digest: access.DigestOf(secret)}
+	f := cmd.Flags()
+	for _, r := range access.Rights {
+		if topics, err := f.GetStringSlice(string(r.Role)); err == nil && len(topics) > 0 {
+			t.Grants = append(t.Grants, access.Grant{Role: r.Role, Topics: topics})
+		}
+		if has, err := f.GetBool(string(r.Role)); err == nil && has {
+			t.Grants = append(t.Grants, access.Grant{Role: r.Role})
+		}
+	}
+	if text, _ := f.GetString("expires"); text != "" {
+		if t.Expires, err = ends(text, time.Now()); err != nil {
+			return usageError{fmt.Errorf("--expires: %w", err)}
+		}
+	}
+	networks, _ := f.GetStringSlice("from")
+	for _, text := range networks {
+		n, err := netip.ParsePrefix(text)
+		if err != nil {
+			return usageError{fmt.Errorf("--from: %q is not a network such as 10.0.0.0/8", text)}
+		}
+		t.From = append(t.From, n)
+	}
+	t.Rate.Events, _ = f.GetFloat64("events-per-second")
+	if text, _ := f.GetString("bytes-per-second"); text != "" {
+		n, ok := parseSize(text)
+		if !ok {
+			return usageError{fmt.Errorf("--bytes-per-second: %q is not a size such as 10MiB", text)}
+		}
+		t.Rate.Bytes = float64(n)
+	}
+	if err := t.Validate(); err != nil {
+		return usageError{err}
+	}
+	err = keep.Change(path, func(all []access.Token) ([]access.Token, error) {
+		if tokenOf(all, t.Name) >= 0 {
+			return nil, usageError{fmt.Errorf("there is a token %q: `almanac token rotate %s` gives it a new secret, `almanac token rm %s` removes it", t.Name, t.Name, t.Name)}
+		}
+		return append(all, t), nil
+	})
+	if err != nil {
+		return err
+	}
+	a.note("the secret of %q, shown once; %s has a digest of it", t.Name, path)
+	_, err = fmt.Fprintln(a.stdout, secret)
+	return err
+}
+
+// ends reads when a token ends: a date, a time, or a span from now.
+func ends(text string, now time.Time) (time.Time, error) {
+	if d, ok := parseSpan(text); ok && d > 0 {
+		return now.Add(d).UTC().Truncate(time.Second), nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is not a date such as 2027-11-01, nor a span such as 90d", text)
+}
+
+// tokenOf returns the index of the newest token of a name, or -1.
+func tokenOf(all []access.Token, name string) int {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func noToken(name string, all []access.Token) error {
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return usageError{fmt.Errorf("there is no token %q, but %s", name, strings.Join(slices.Compact(append(names, "no other")[:max(len(names), 1)]), ", "))}
+}
+
+func (a *app) tokenRemove(_ context.Context, cmd *cobra.Command, args []string) error {
+	path, err := tokensFile(cmd)
+	if err != nil {
+		return err
+	}
+	err = keep.Change(path, func(all []access.Token) ([]access.Token, error) {
+		if tokenOf(all, args[0]) < 0 {
+			return nil, noToken(args[0], all)
+		}
+		return slices.DeleteFunc(all, func(t access.Token) bool { return t.Name == args[0] }), nil
+	})
+	if err == nil {
+		a.note("removed %q; what runs refuses it within two seconds", args[0])
+	}
+	return err
+}
+
+func (a *app) tokenRotate(_ context.Context, cmd *cobra.Command, args []string) error {
+	path, err := tokensFile(cmd)
+	if err != nil {
+		return err
+	}
+	text, _ := cmd.Flags().GetString("overlap")
+	overlap, ok := parseSpan(text)
+	if !ok || overlap < 0 {
+		return usageError{fmt.Errorf("--overlap: %q is not a span such as 24h", text)}
+	}
+	secret, id := access.NewSecret()
+	err = keep.Change(path, func(all []access.Token) ([]access.Token, error) {
+		i := tokenOf(all, args[0])
+		if i < 0 {
+			return nil, noToken(args[0], all)
+		}
+		next, old := all[i], &all[i]
+		next.ID, next.Digest = id, access.DigestOf(secret)
+		end := time.Now().Add(overlap).UTC().Truncate(time.Second)
+		if old.Expires.IsZero() || end.Before(old.Expires) {
+			old.Expires = end
+		}
+		if overlap == 0 {
+			all = slices.DeleteFunc(all, func(t access.Token) bool { return t.Name == args[0] })
+		}
+		return append(all, next), nil
+	})
+	if err != nil {
+		return err
+	}
+	a.note("the new secret of %q, shown once; the old one is valid for %s more", args[0], overlap)
+	_, err = fmt.Fprintln(a.stdout, secret)
+	return err
+}
+
+// tokenRow is a token as lists show it.
+type tokenRow struct {
+	Name    string   `json:"name"`
+	ID      string   `json:"id"`
+	Roles   []string `json:"roles"`
+	Expires string   `json:"expires,omitempty"`
+	From    []string `json:"from,omitempty"`
+	Ended   bool     `json:"ended,omitempty"`
+}
+
+func (a *app) tokenList(_ context.Context, cmd *cobra.Command, _ []string) error {
+	path, err := tokensFile(cmd)
+	if err != nil {
+		return err
+	}
+	all, err := keep.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	rows := make([]tokenRow, len(all))
+	for i := range all {
+		rows[i] = rowOf(&all[i], time.Now())
+	}
+	return printRows(a, cmd, rows, func() table.Writer {
+		t := newTable("name", "id", "roles", "expires", "from")
+		for _, r := range rows {
+			end := r.Expires
+			if r.Ended {
+				end += " (ended)"
+			}
+			t.AppendRow(table.Row{r.Name, r.ID, strings.Join(r.Roles, " "), end, strings.Join(r.From, " ")})
+		}
+		return t
+	})
+}
+
+func rowOf(t *access.Token, now time.Time) tokenRow {
+	r := tokenRow{Name: t.Name, ID: t.ID}
+	for _, g := range t.Grants {
+		role := string(g.Role)
+		if len(g.Topics) > 0 {
+			role += ":" + strings.Join(g.Topics, ",")
+		}
+		r.Roles = append(r.Roles, role)
+	}
+	if !t.Expires.IsZero() {
+		r.Expires, r.Ended = t.Expires.Format(time.RFC3339), !now.Before(t.Expires)
+	}
+	for _, n := range t.From {
+		r.From = append(r.From, n.String())
+	}
+	return r
+}
