@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
@@ -128,9 +129,19 @@ func TestUpOnAFullDisk(t *testing.T) {
 	contains(t, b.ok("", "query", "app"), "before")
 	contains(t, b.ok("", "sql", "SELECT 40 + 2"), "42")
 	b.ok("", "topics", "ls")
+	secret, err := keep.ReadLocal(filepath.Join(data, embedded.LocalTokenName))
+	if err != nil {
+		t.Fatal(err)
+	}
 	post := func(path, body string) (int, string) {
 		t.Helper()
-		resp, err := http.Post(addresses.HTTP+path, "application/json", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, addresses.HTTP+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+secret)
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return 0, err.Error()
 		}

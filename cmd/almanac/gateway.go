@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -66,7 +68,10 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 		return err
 	}
 	defer in.close()
-	g := in.gateway(s, log)
+	g, err := in.gateway(s, log)
+	if err != nil {
+		return err
+	}
 	defer one.close()
 	return runParts(ctx, s.ShutdownTimeout, g, partFunc(func(ctx context.Context) error {
 		// begin calls this again while an error may pass. openTables does not connect: its only
@@ -159,7 +164,7 @@ func (in *inputs) probe(ask func(context.Context) []string) {
 }
 
 // gateway makes the gateway of the listeners.
-func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
+func (in *inputs) gateway(s *settings, log zerolog.Logger) (*gateway.Gateway, error) {
 	log = log.With().Str("part", "gateway").Logger()
 	cfg := gateway.Config{
 		OTLPHTTP: in.otlp.http, OTLPGRPC: in.otlp.grpc, OTLPEachTime: s.OTLPOnce == "false",
@@ -172,7 +177,29 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 		cfg.Draining = func() { h.draining.Store(true) }
 	}
 	in.shippers.configure(&cfg, s, log)
-	return gateway.New(cfg)
+	tokens, err := openTokens(s, log)
+	if err != nil {
+		return nil, configError{err}
+	}
+	cfg.Tokens = tokens
+	again := newRationer()
+	cfg.OnRefused = func(why string) {
+		if more, ok := again.pass("tokens"); ok {
+			log.Warn().Str("why", why).Int("more", more).Msg("a token was refused")
+		}
+	}
+	return gateway.New(cfg), nil
+}
+
+// openTokens reads the tokens that are valid for this process, its data directory's own among them.
+func openTokens(s *settings, log zerolog.Logger) (*keep.Keeper, error) {
+	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+		return nil, err
+	}
+	return keep.Open(keep.Config{
+		File: s.TokensFile, Text: s.Tokens, Local: filepath.Join(s.Data, embedded.LocalTokenName),
+		OnError: func(err error) { log.Error().Err(err).Msg("tokens") },
+	})
 }
 
 // drainMargin is how much of shutdown_timeout is left when requests under way are cut

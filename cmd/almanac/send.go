@@ -93,7 +93,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		return err
 	}
 	if to := f.flag("to"); to != "" {
-		return a.sendTo(ctx, cmd, &f, args[0], to, files, total, o)
+		return a.sendTo(ctx, cmd, &f, args[0], to, s.Token, files, total, o)
 	}
 	d, err := findEndpoints(s, false)
 	none := err // no up runs, where that is so
@@ -167,12 +167,12 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 }
 
 // sendTo sends to a gateway over HTTP.
-func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic, to string, files []input, total int64, o string) error {
+func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic, to, token string, files []input, total int64, o string) error {
 	r, err := newRemote(cmd, to, topic, f)
 	if err != nil {
 		return err
 	}
-	r.note = a.note
+	r.note, r.token = a.note, token
 	if r.stats, err = newStats(""); err != nil {
 		return err
 	}

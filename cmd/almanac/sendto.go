@@ -54,6 +54,7 @@ type remote struct {
 	requires  bool // a time in every record
 	keyless   bool // a record had no time: requests are not idempotent
 	id        string
+	token     string // of the gateway; empty: none
 	n         int
 }
 
@@ -282,6 +283,9 @@ func (r *remote) post(ctx context.Context, body []byte, key, refuse string) (sta
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
+	}
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

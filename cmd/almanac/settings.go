@@ -56,6 +56,7 @@ type settings struct {
 	PIIKey          string
 	TokensFile      string
 	Tokens          string
+	Token           string
 	ShutdownTimeout time.Duration
 	// TimersAllowCIDRs are addresses and ports that timers may call although they are private.
 	TimersAllowCIDRs []callback.Range
@@ -166,6 +167,7 @@ var keys = []key{
 		_, err := access.Parse([]byte(v))
 		return err
 	}},
+	{name: "token", secret: true, usage: "`SECRET` of a token, for send --to", set: plain(func(s *settings) *string { return &s.Token })},
 	{name: "timers_allow_cidrs", usage: "address `RANGES` and ports that timers may call although they are private, such as 127.0.0.1/32:9000,10.1.0.0/16:8000-8999; without a port 80 and 443", set: func(s *settings, v string) (err error) {
 		s.TimersAllowCIDRs, err = callback.ParseRanges(v)
 		return err

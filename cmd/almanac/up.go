@@ -254,7 +254,9 @@ func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tabl
 	}
 	parts.Reads.Metrics = n.metrics
 	n.pool = parts.Pool
-	n.gateway = n.inputs.gateway(n.s, n.log)
+	if n.gateway, err = n.inputs.gateway(n.s, n.log); err != nil {
+		return err
+	}
 	n.gateway.Open(parts)
 	return nil
 }

@@ -57,6 +57,7 @@ func TestBombs(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", c.kind)
+		req.Header.Set("Authorization", "Bearer "+n.secret())
 		if c.encoding != "" {
 			req.Header.Set("Content-Encoding", c.encoding)
 		}

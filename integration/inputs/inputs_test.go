@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
@@ -74,6 +76,30 @@ func up(t *testing.T, more ...string) *node {
 	})
 	return n
 }
+
+// secret is the local token.
+func (n *node) secret() string {
+	n.t.Helper()
+	text, err := keep.ReadLocal(filepath.Join(filepath.Join(n.dir, "data"), embedded.LocalTokenName))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return text
+}
+
+// authorized sends the local token with each request.
+func (n *node) authorized(next http.RoundTripper) http.RoundTripper {
+	secret := n.secret()
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+secret)
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // start runs Almanac and returns when it is ready.
 func (n *node) start() {

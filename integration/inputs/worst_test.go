@@ -284,7 +284,7 @@ func TestWorstRequests(t *testing.T) {
 		}
 	}
 	before, pid := n.resident(), n.PID
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
+	client := &http.Client{Transport: n.authorized(&http.Transport{MaxIdleConnsPerHost: 4})}
 	t.Cleanup(client.CloseIdleConnections)
 	type one struct {
 		method, route string

@@ -110,6 +110,16 @@ func (p *Principal) May(a Action, topic string) error {
 	return &Denied{Name: p.Name, Action: a, Topic: topic, Roles: rolesFor(a)}
 }
 
+// MaySome returns nil where the principal may do an action on some topic.
+func (p *Principal) MaySome(a Action) error {
+	for i := range p.Grants {
+		if r, ok := right(p.Grants[i].Role); ok && slices.Contains(r.Actions, a) {
+			return nil
+		}
+	}
+	return p.May(a, "")
+}
+
 // Topics returns those of all that the principal may do an action on: what a list shows.
 func (p *Principal) Topics(a Action, all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(t string) bool { return p.May(a, t) != nil })

@@ -30,6 +30,12 @@ func idOf(secret string) (id string, ok bool) {
 	return f[1], true
 }
 
+// Formed reports whether a text has the form of a secret, so that it may be a token's.
+func Formed(secret string) bool {
+	_, ok := idOf(secret)
+	return ok
+}
+
 // Digest is a secret as it is kept.
 type Digest [sha256.Size]byte
 

@@ -48,6 +48,10 @@ type Config struct {
 	// AuditReads, where set, is the topic of kind audit that each read of the API is recorded in
 	// before it is answered; AuditActor is the header that claims who asks (package recording).
 	AuditReads, AuditActor string
+	// Tokens are who may ask; nil: all may do everything. OnRefused hears each secret that is refused, and why, without
+	// the secret.
+	Tokens    Authenticator
+	OnRefused func(why string)
 	// Health answers /healthz, /readyz and /version.
 	Health http.Handler
 	// Draining is called when Run begins to end.
@@ -93,6 +97,9 @@ func New(cfg Config) *Gateway {
 	if cfg.OnError == nil {
 		cfg.OnError = func(error) {}
 	}
+	if cfg.OnRefused == nil {
+		cfg.OnRefused = func(string) {}
+	}
 	if cfg.Draining == nil {
 		cfg.Draining = func() {}
 	}
@@ -108,8 +115,11 @@ func (g *Gateway) Open(p Parts) {
 	g.parts = p
 	g.routes.set(g.makeRoutes())
 	g.elastic.set(elastic.New(elastic.Config{Pool: p.Pool}))
-	g.logs = otlp.New(otlp.Config{Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime})
+	g.logs = otlp.New(otlp.Config{Who: g.who(), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime})
 	g.otlp.set(g.logs.Routes())
+	if g.cfg.Tokens != nil {
+		g.parts.Background = append(g.parts.Background, g.cfg.Tokens.Run)
+	}
 	close(g.opened)
 }
 

@@ -8,5 +8,5 @@ import (
 
 // guarded is a listener's handler behind what every request passes first.
 func (g *Gateway) guarded(next http.Handler, fail guard.Refuser) http.Handler {
-	return guard.Handler(next, guard.Config{Fail: fail, OnError: g.cfg.OnError})
+	return guard.Handler(next, guard.Config{Fail: fail, OnError: g.cfg.OnError, Who: g.who()})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/request"
@@ -55,6 +56,8 @@ type Config struct {
 	Documents func(ctx context.Context, topic string) (*documents.Collection, error)
 	// User and Password are of an account that may only read; empty for the reader's own.
 	User, Password string
+	// Anyone says that nothing is asked of who asks: for an API that only this process reaches.
+	Anyone bool
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known before
 	// a write is tried. It answers at once.
 	Storing func() error
@@ -95,16 +98,19 @@ func (a *API) Add(mux *http.ServeMux) {
 	for _, add := range []func(routes){
 		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addMetrics,
 	} {
-		add(routes{mux})
+		add(routes{mux, a})
 	}
 }
 
-// routes take handlers of operations alone, so that no route is without a declaration.
-type routes struct{ mux *http.ServeMux }
+// routes take handlers of operations alone, so that no route is without a declaration, nor without a right.
+type routes struct {
+	mux *http.ServeMux
+	a   *API
+}
 
 func (on routes) serve(op *operations.Operation, h http.HandlerFunc) {
 	for _, pattern := range op.Patterns() {
-		on.mux.HandleFunc(pattern, h)
+		on.mux.HandleFunc(pattern, on.a.asked(op, h))
 	}
 }
 
@@ -217,7 +223,8 @@ var refusals = rules{
 // refusal is an error of the parts below for the client.
 func refusal(err error) error {
 	var own *request.Error
-	if errors.As(err, &own) {
+	var denied *access.Denied
+	if errors.As(err, &own) || errors.As(err, &denied) {
 		return err
 	}
 	if refused := refusals.of(err); refused != nil {

@@ -57,7 +57,7 @@ func TestParams(t *testing.T) {
 func TestBadParameters(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
-	New(Config{}).Add(mux)
+	New(Config{Anyone: true}).Add(mux)
 	for _, path := range []string{"events?limit=0", "events?limit=x", "events?order=up", "histogram?step=0", "histogram", "count?from=x", "facets?n=0", "around/x/y", "values?limit=1001"} {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/topics/app/"+path, nil))

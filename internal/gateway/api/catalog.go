@@ -13,7 +13,7 @@ func (a *API) addCatalog(on routes) {
 			return nil, err
 		}
 		topics, err := a.cfg.Registry.Topics(r.Context())
-		return topicList{topics}, err
+		return topicList{filled(a.visible(r, topics))}, err
 	}))
 	on.serve(&operations.Topic, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
@@ -122,6 +123,9 @@ func (a *API) erase(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	var q eraseRequest
 	if err := body(w, r, &q); err != nil {
+		return nil, err
+	}
+	if err := a.may(r, access.Operate, q.Topic); err != nil {
 		return nil, err
 	}
 	req, err := q.request(time.Now())

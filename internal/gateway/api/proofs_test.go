@@ -20,7 +20,7 @@ func TestProofsAreMadeByPost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs, fails := 0, false
-		a := New(Config{Verify: func(context.Context, string) (*verify.Report, error) {
+		a := New(Config{Anyone: true, Verify: func(context.Context, string) (*verify.Report, error) {
 			runs++
 			<-time.After(6 * time.Second)
 			if fails {
@@ -29,7 +29,7 @@ func TestProofsAreMadeByPost(t *testing.T) {
 			return &verify.Report{}, nil
 		}})
 		mux := http.NewServeMux()
-		a.addProofs(routes{mux})
+		a.addProofs(routes{mux, a})
 		ask := func(method string) (int, string) {
 			w := httptest.NewRecorder()
 			mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/v1/verify", nil))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
@@ -64,6 +65,9 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := body(w, r, &q); err != nil {
 		return nil, err
 	}
+	if err := a.mayReplay(r, &q); err != nil {
+		return nil, err
+	}
 	wrong := func(message, hint string) error {
 		return request.Refuse(http.StatusBadRequest, "bad_request", message, hint)
 	}
@@ -101,6 +105,17 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	q.Job = job.ID()
 	return a.submit(r.Context(), kindReplay, q.Topic, &q)
+}
+
+// mayReplay returns why who asks may not replay a topic into another, which is sent to, or into a subject, which may be any.
+func (a *API) mayReplay(r *http.Request, q *replayRequest) error {
+	if err := a.may(r, access.Operate, q.Topic); err != nil {
+		return err
+	}
+	if schemas.ValidateTopicName(q.Into) == nil {
+		return a.may(r, access.Send, q.Into)
+	}
+	return a.may(r, access.Admin, "")
 }
 
 // replayWorker carries a replay out, and goes on where it stands.

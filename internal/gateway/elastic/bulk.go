@@ -86,7 +86,8 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 		return
 	}
 	ready := req.Ready(r.Context())
-	var broken error
+	var broken, unknown error // of who asks
+	denied := map[string]error{}
 	items, err := Decode(body, Options{Index: index, MaxItems: MaxItems, Topic: func(name string) *schemas.Topic {
 		if ready != nil || broken != nil {
 			return nil
@@ -95,6 +96,10 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 		switch {
 		case err == nil:
 			return to.Topic()
+		case pool.Status(err) == http.StatusUnauthorized:
+			unknown = err
+		case pool.Status(err) == http.StatusForbidden:
+			denied[name] = err
 		case !errors.Is(err, schemas.ErrUnknownTopic) && !errors.Is(err, schemas.ErrTopicName):
 			broken = err
 		}
@@ -103,6 +108,18 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 	if err != nil {
 		fail(w, r, err)
 		return
+	}
+	if unknown != nil {
+		fail(w, r, unknown)
+		return
+	}
+	for i := range items {
+		TopicOf(items[i].Index, func(name string) *schemas.Topic {
+			if err := denied[name]; err != nil && items[i].Err != nil {
+				items[i].Err = Denied(err)
+			}
+			return nil
+		})
 	}
 	if ready == nil {
 		ready = broken

@@ -50,3 +50,8 @@ func Invalid(err error) *Error { return badDocument(err) }
 func Busy(reason string) *Error {
 	return &Error{http.StatusTooManyRequests, "es_rejected_execution_exception", reason}
 }
+
+// Denied refuses an item whose topic the client may not write.
+func Denied(err error) *Error {
+	return &Error{http.StatusForbidden, "security_exception", err.Error()}
+}

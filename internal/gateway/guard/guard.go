@@ -1,11 +1,14 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 )
@@ -17,6 +20,8 @@ type Refuser func(http.ResponseWriter, *http.Request, error)
 type Config struct {
 	Fail    Refuser
 	OnError func(error)
+	// Who says who asks; nil: Almanac itself, of whom nothing is asked.
+	Who func(ctx context.Context, secret string, peer netip.Addr, loopback bool) (*access.Principal, error)
 }
 
 // answers are the headers of every answer. A handler whose answer is a page replaces them.
@@ -33,12 +38,27 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 		for name, value := range answers {
 			w.Header().Set(name, value)
 		}
-		if refused := Decide(askOf(r)); refused != nil {
+		ask := askOf(r)
+		if refused := Decide(ask); refused != nil {
 			cfg.Fail(w, r, refused)
 			return
 		}
-		next.ServeHTTP(w, r)
+		who := access.Almanac
+		if cfg.Who != nil {
+			var err error
+			if who, err = cfg.Who(r.Context(), access.SecretOf(r.Header), peerOf(r.RemoteAddr), ask.Loopback); err != nil {
+				cfg.Fail(w, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
 	})))
+}
+
+// peerOf is the address in a connection's; not valid where there is none.
+func peerOf(address string) netip.Addr {
+	a, _ := netip.ParseAddrPort(address)
+	return a.Addr()
 }
 
 func askOf(r *http.Request) *Ask {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +25,7 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 )
 
@@ -140,6 +143,10 @@ func (in *Input) exportGRPC(ctx context.Context, of service, body []byte) (answe
 			answer, err = nil, status.Errorf(codes.Internal, "a fault in the gateway ended this call: %v", v)
 		}
 	}()
+	md, _ := metadata.FromIncomingContext(ctx)
+	if ctx, err = in.asked(ctx, md); err != nil {
+		return nil, statusOf(err)
+	}
 	req := in.cfg.Pool.Begin()
 	defer req.End()
 	if from, ok := peer.FromContext(ctx); ok {
@@ -152,11 +159,32 @@ func (in *Input) exportGRPC(ctx context.Context, of service, body []byte) (answe
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	md, _ := metadata.FromIncomingContext(ctx)
 	if answer, err = of.export(ctx, req, cmp.Or(first(md, TopicKey), of.topic), first(md, "idempotency-key"), body, false); err != nil {
 		return nil, statusOf(err)
 	}
 	return answer, nil
+}
+
+// asked returns the context of a call with who makes it.
+func (in *Input) asked(ctx context.Context, md metadata.MD) (context.Context, error) {
+	if in.cfg.Who == nil {
+		return access.With(ctx, access.Almanac), nil
+	}
+	var from netip.AddrPort
+	loopback := false
+	if p, ok := peer.FromContext(ctx); ok {
+		from, _ = netip.ParseAddrPort(p.Addr.String())
+		if p.LocalAddr != nil {
+			local, _ := netip.ParseAddrPort(p.LocalAddr.String())
+			loopback = local.Addr().Unmap().IsLoopback()
+		}
+	}
+	secret := access.SecretOf(http.Header{"Authorization": md.Get("authorization")})
+	who, err := in.cfg.Who(ctx, secret, from.Addr(), loopback)
+	if err != nil {
+		return ctx, err
+	}
+	return access.With(ctx, who), nil
 }
 
 func first(md metadata.MD, key string) string {

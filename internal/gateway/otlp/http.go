@@ -92,6 +92,9 @@ func encode(resp response, partial, isJSON bool) ([]byte, error) {
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	_, isJSON := contentType(r)
 	code, status := grpcCode(err)
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	if after := pool.RetryAfter(err); after > 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
 	}

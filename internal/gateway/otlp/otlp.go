@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/schemas"
@@ -36,6 +38,8 @@ type Config struct {
 	Topic, MetricsTopic string
 	// EachTime stores a request again that is sent again (otlp_once: false).
 	EachTime bool
+	// Who says who makes a call over gRPC; nil: Almanac itself, of whom nothing is asked. Over HTTP the request's context says it.
+	Who func(ctx context.Context, secret string, peer netip.Addr, loopback bool) (*access.Principal, error)
 }
 
 // Input takes OTLP logs and metrics.
@@ -134,6 +138,8 @@ func grpcCode(err error) (code uint32, httpStatus int) {
 		return codeFailedPrecondition, status
 	case http.StatusServiceUnavailable:
 		return codeUnavailable, status
+	case http.StatusUnauthorized:
+		return codeUnauthenticated, status
 	case http.StatusForbidden, http.StatusMisdirectedRequest:
 		return codePermissionDenied, status
 	case http.StatusInternalServerError:
@@ -149,6 +155,7 @@ const (
 	codeInvalidArgument    = 3
 	codeNotFound           = 5
 	codePermissionDenied   = 7
+	codeUnauthenticated    = 16
 	codeResourceExhausted  = 8
 	codeFailedPrecondition = 9
 	codeUnimplemented      = 12

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -29,7 +30,15 @@ var (
 
 // Status returns the HTTP status of an error that a request ended with.
 func Status(err error) int {
+	if denied := (*access.Denied)(nil); errors.As(err, &denied) {
+		if denied.Name == "" {
+			return http.StatusUnauthorized
+		}
+		return http.StatusForbidden
+	}
 	switch {
+	case errors.Is(err, access.ErrUnauthenticated):
+		return http.StatusUnauthorized
 	case errors.Is(err, ErrBusy), errors.Is(err, ErrTopics):
 		return http.StatusTooManyRequests
 	case errors.Is(err, ErrStalled), errors.Is(err, ErrDraining), errors.Is(err, ErrOutcomeUnknown):
@@ -60,6 +69,12 @@ func RetryAfter(err error) time.Duration {
 
 // Code returns an error's word in answers.
 func Code(err error) string {
+	switch Status(err) {
+	case http.StatusUnauthorized:
+		return "unauthenticated"
+	case http.StatusForbidden:
+		return "denied"
+	}
 	for _, c := range []struct {
 		err  error
 		word string

@@ -49,6 +49,8 @@ type Config struct {
 	// Follow tells a channel, which has room for one, when topics may have changed, until ctx ends; nil:
 	// they are looked at from time to time alone.
 	Follow func(ctx context.Context, changed chan<- struct{})
+	// Anyone says that nothing is asked of who sends: for a pool that only this process reaches.
+	Anyone bool
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known
 	// before events are sent. It answers at once.
 	Storing func() error

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -115,8 +116,14 @@ func (r *Request) noRoom(ctx context.Context, why string) error {
 	return fmt.Errorf("%w: %s; send the request again", ErrBusy, why)
 }
 
-// To returns the target for a topic, the same one each time.
+// To returns the target for a topic, the same one each time. Who asks (access.From) must be allowed to send to it: else
+// the error is an *access.Denied, whether there is such a topic or not.
 func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
+	if !r.p.cfg.Anyone {
+		if err := access.From(ctx).May(access.Send, topic); err != nil {
+			return nil, err
+		}
+	}
 	for _, t := range r.to {
 		if t.slot.topic.Name == topic {
 			return t, nil

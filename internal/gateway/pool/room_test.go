@@ -37,7 +37,7 @@ func TestSubmitHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	p, err := pool.New(pool.Config{NC: nc, Topic: e.Registry.Topic, Hold: 50 * time.Millisecond})
+	p, err := pool.New(pool.Config{Anyone: true, NC: nc, Topic: e.Registry.Topic, Hold: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

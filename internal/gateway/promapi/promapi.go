@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/schemas"
@@ -29,6 +30,8 @@ type Config struct {
 	Store *prometheus.Store
 	// Topic answers where the path names none.
 	Topic string
+	// Anyone says that nothing is asked of who reads: for an API that only this process reaches.
+	Anyone bool
 	// Version of this program, for buildinfo.
 	Version string
 }
@@ -92,6 +95,11 @@ func badData(format string, args ...any) error {
 // handle reads the form, bounds the request and writes its answer.
 func (a *API) handle(f serve) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		topic := cmp.Or(r.PathValue("topic"), a.cfg.Topic)
+		if err := a.may(r, topic); err != nil {
+			fail(w, err)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, formBytes)
 		if err := r.ParseForm(); err != nil {
 			fail(w, badData("the form cannot be read: %v", err))
@@ -110,11 +118,27 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			return
 		}
 		defer cancel()
-		err = f(r.WithContext(ctx), cmp.Or(r.PathValue("topic"), a.cfg.Topic), func(all answer) error { return write(w, &all) })
+		err = f(r.WithContext(ctx), topic, func(all answer) error { return write(w, &all) })
 		if err != nil {
 			fail(w, err)
 		}
 	}
+}
+
+// may returns why who asks may not read a topic.
+func (a *API) may(r *http.Request, topic string) error {
+	if a.cfg.Anyone {
+		return nil
+	}
+	who := access.From(r.Context())
+	err := who.May(access.Read, topic)
+	switch {
+	case err == nil:
+		return nil
+	case who.Name == "":
+		return &refusal{http.StatusUnauthorized, "unauthorized", err.Error()}
+	}
+	return &refusal{http.StatusForbidden, "forbidden", err.Error()}
 }
 
 // limited is the request's context with its own time limit, if it has one, and Prometheus's.
@@ -161,6 +185,9 @@ func refused(err error) *refusal {
 
 func fail(w http.ResponseWriter, err error) {
 	e := refused(err)
+	if e.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	head(w, e.status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"status": "error", "errorType": e.kind, "error": e.text})
 }

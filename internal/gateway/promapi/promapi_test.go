@@ -30,7 +30,7 @@ func TestAPI(t *testing.T) {
  (toDateTime64(1770000000, 9), generateUUIDv7(), 'hits', map(), 5, 'cumulative', 0, '', 202602, 7, 1), (toDateTime64(1770000000, 9), generateUUIDv7(), 'took', map(), 0, '', 3, '{}', 202602, 7, 1)`)
 	rig.Pos[ref] = 1
 	mux := http.NewServeMux()
-	New(Config{Store: prometheus.New(rig.Query), Topic: "metrics", Version: "test"}).Add(mux)
+	New(Config{Anyone: true, Store: prometheus.New(rig.Query), Topic: "metrics", Version: "test"}).Add(mux)
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	form := func(pairs ...string) url.Values {

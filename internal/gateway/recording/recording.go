@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/audit"
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
@@ -46,6 +47,8 @@ type Config struct {
 	Pool *pool.Pool
 	// Topic is of kind audit.
 	Topic string
+	// The actor is the name of the token that asks; empty without one.
+
 	// ActorHeader, where set, says who asks. Any program that reaches the listener can set it, so it is recorded
 	// as what was claimed, and not as the actor.
 	ActorHeader string
@@ -115,7 +118,7 @@ func (c *Config) store(ctx context.Context, ev schemas.Event) error {
 	if err := req.Ready(ctx); err != nil {
 		return err
 	}
-	to, err := req.To(ctx, c.Topic)
+	to, err := req.To(access.With(ctx, access.Almanac), c.Topic)
 	if err != nil {
 		return err
 	}
@@ -168,6 +171,9 @@ func activity(r *http.Request, pattern, body string) audit.Activity {
 	a := audit.Activity{
 		Type: TypeRead, Category: kinds.CategoryRead, Request: request.ID(r), Scope: "almanac", Service: "almanac",
 		Method: r.Method + " " + path, Resource: r.URL.Path, Message: r.Method + " " + asked(r.URL),
+	}
+	if who := access.From(r.Context()); who.Token != nil {
+		a.Actor = who.Name
 	}
 	if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
 		a.ResourceType, _, _ = strings.Cut(rest, "/")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/api"
 )
 
@@ -64,6 +65,13 @@ func TestActivity(t *testing.T) {
 	}
 	if len(a.Labels) != 2 || a.Labels[0].Text() != "192.0.2.7" || a.Labels[1].Text() != "query=up" {
 		t.Errorf("%+v", a.Labels)
+	}
+	if a.Actor != "" {
+		t.Errorf("without a token the actor is %q", a.Actor)
+	}
+	who := &access.Principal{Name: "grafana", Token: &access.Token{}}
+	if a := activity(r.WithContext(access.With(r.Context(), who)), "POST /t/{topic}/api/v1/query", ""); a.Actor != "grafana" {
+		t.Errorf("the actor is %q", a.Actor)
 	}
 	for raw, want := range map[string]string{
 		"/v1/topics":                                       "/v1/topics",

@@ -37,6 +37,10 @@ func ErrorOf(r *http.Request, err error) *Error {
 	}
 	e = &Error{Status: pool.Status(err), Code: pool.Code(err), Message: err.Error(), ID: ID(r)}
 	switch {
+	case e.Status == http.StatusUnauthorized:
+		e.Hint = "send a token: `Authorization: Bearer alm_…`; `almanac token add` makes one, and the data directory of an `up` has its own in local-token"
+	case e.Status == http.StatusForbidden:
+		e.Hint = "an operator gives the token's role with `almanac token add`; this token stays as it is"
 	case errors.Is(err, pool.ErrOutcomeUnknown):
 		e.Hint = "the events may be stored: send the request again with an Idempotency-Key, or accept that they may be there twice"
 	case e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests:
@@ -71,6 +75,9 @@ func Retry(w http.ResponseWriter, err error) {
 	var own *Error
 	if errors.As(err, &own) {
 		return
+	}
+	if pool.Status(err) == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if after := pool.RetryAfter(err); after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))

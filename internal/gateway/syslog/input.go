@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/schemas"
@@ -171,7 +172,7 @@ func (in *Input) submit(ctx context.Context, batch []queued) error {
 	if err := req.Grow(ctx, size); err != nil {
 		return err
 	}
-	to, err := req.To(ctx, in.cfg.Topic)
+	to, err := req.To(access.With(ctx, access.Almanac), in.cfg.Topic) // syslog has no accounts
 	if err != nil {
 		return err
 	}

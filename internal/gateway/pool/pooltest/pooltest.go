@@ -45,7 +45,7 @@ func Start(t testing.TB, change func(*pool.Config), topics ...schemas.Topic) *En
 	for _, topic := range topics {
 		e.Apply(topic)
 	}
-	cfg := pool.Config{NC: nc, Topic: e.Registry.Topic, Erased: e.Registry.ErasedSince}
+	cfg := pool.Config{Anyone: true, NC: nc, Topic: e.Registry.Topic, Erased: e.Registry.ErasedSince}
 	if change != nil {
 		change(&cfg)
 	}

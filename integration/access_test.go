@@ -1,0 +1,238 @@
+package integration
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/access/keep"
+	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/operations"
+)
+
+// holder is who makes requests: by a token, or without one.
+type holder struct {
+	name   string
+	secret string
+	who    *access.Principal
+}
+
+// holders makes a token of each role for topic app, or everywhere, and a keeper that knows them.
+func holders(t *testing.T) (*keep.Keeper, []holder) {
+	t.Helper()
+	out := []holder{{name: "nobody", who: access.Anonymous(true)}}
+	var tokens []access.Token
+	for _, r := range access.Rights {
+		secret, id := access.NewSecret()
+		g := access.Grant{Role: r.Role}
+		if !r.Everywhere {
+			g.Topics = []string{"app"}
+		}
+		tokens = append(tokens, access.Token{Name: string(r.Role), ID: id, Digest: access.DigestOf(secret), Grants: []access.Grant{g}})
+		out = append(out, holder{string(r.Role), secret, &access.Principal{Name: string(r.Role), Grants: []access.Grant{g}}})
+	}
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := keep.WriteFile(path, tokens); err != nil {
+		t.Fatal(err)
+	}
+	k, err := keep.Open(keep.Config{File: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, out
+}
+
+// Every operation over HTTP, by each role and by a client without a token, on the role's topic and on another: refused
+// exactly where the table of rights says, with 401 or 403.
+func TestRightsOverHTTP(t *testing.T) {
+	t.Parallel()
+	e := start(t, newTopic("app"), newTopic("other"))
+	k, all := holders(t)
+	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens = k })
+	inPath := regexp.MustCompile(`\{(\w+)\}`)
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, o := range operations.All {
+				for _, topic := range []string{"app", "other"} {
+					url := base + inPath.ReplaceAllStringFunc(o.Path, func(name string) string {
+						if name == "{topic}" {
+							return topic
+						}
+						return "1"
+					})
+					if o.Param("topic") != nil {
+						url += "?topic=" + topic
+					}
+					what := fmt.Sprintf("%s %s on %s", o.Method, o.Path, topic)
+					if o == &operations.Tail {
+						url += "?from=x" // refused, where it is not refused before
+					}
+					code, text := e.askAs(o.Method, url, c.secret)
+					refused := code == http.StatusUnauthorized || code == http.StatusForbidden
+					var may error
+					switch right := o.Right(); right.Of {
+					case operations.OfAll:
+						may = c.who.May(right.Action, "")
+					case operations.OfSome:
+						may = c.who.MaySome(right.Action)
+					case operations.OfNamed:
+						may = c.who.May(right.Action, topic)
+					}
+					if refused != (may != nil) {
+						t.Errorf("%s: %d %.200s; expected: %v", what, code, text, may)
+					}
+					if refused && (code == http.StatusUnauthorized) != (c.secret == "") {
+						t.Errorf("%s: %d", what, code)
+					}
+				}
+			}
+			code, text := e.askAs(http.MethodGet, base+"/v1/topics", c.secret)
+			if c.name == "read" && (code != http.StatusOK || !strings.Contains(text, `"app"`) || strings.Contains(text, `"other"`)) {
+				t.Errorf("the topics of a reader of app: %d %s", code, text)
+			}
+		})
+	}
+	wrong, _ := access.NewSecret()
+	for _, path := range []string{"/v1/topics", "/v1/topics/app/count", "/v1/sql"} {
+		if code, text := e.askAs(http.MethodGet, base+path, wrong); code != http.StatusUnauthorized {
+			t.Errorf("%s with a wrong token: %d %s", path, code, text)
+		}
+	}
+}
+
+// What bodies name: an erasure and a replay of another topic, a replay into a topic that the token may not write, and into a subject.
+func TestRightsOfWhatBodiesName(t *testing.T) {
+	t.Parallel()
+	e := start(t, newTopic("app"), newTopic("other"))
+	k, all := holders(t)
+	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens = k })
+	for _, c := range all {
+		if c.name != "operate" {
+			continue
+		}
+		for name, r := range map[string]struct {
+			path, body string
+			code       int
+		}{
+			"an erasure of its topic":   {"/v1/erasures?dry_run", `{"topic":"app","users":["u"]}`, http.StatusOK},
+			"an erasure of another":     {"/v1/erasures?dry_run", `{"topic":"other","users":["u"]}`, http.StatusForbidden},
+			"a replay of another":       {"/v1/replays", `{"topic":"other","into":"app"}`, http.StatusForbidden},
+			"a replay into another":     {"/v1/replays", `{"topic":"app","into":"other"}`, http.StatusForbidden},
+			"a replay into a subject":   {"/v1/replays", `{"topic":"app","into":"$KV.registry.topics.app"}`, http.StatusForbidden},
+			"a replay into an own name": {"/v1/replays", `{"topic":"app","into":"events.app.2026-11.0"}`, http.StatusForbidden},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				if code, text := e.sendAs(http.MethodPost, base+r.path, c.secret, "application/json", r.body); code != r.code {
+					t.Errorf("%d %s", code, text)
+				}
+			})
+		}
+	}
+}
+
+// The ways to send, by a token that may, by one that may not, and without one on loopback.
+func TestRightsToSend(t *testing.T) {
+	t.Parallel()
+	e := start(t, newTopic("app"), newTopic("other"))
+	k, all := holders(t)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens, c.OTLPGRPC, c.Topic, c.MetricsTopic = k, l, "app", "app" })
+	nc, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = nc.Close() })
+	const loki = `{"streams":[{"stream":{"a":"b"},"values":[["1764000000000000000","x"]]}]}`
+	for _, c := range all {
+		for _, topic := range []string{"app", "other"} {
+			may := c.who.May(access.Send, topic) == nil
+			for name, r := range map[string]struct{ path, kind, body string }{
+				"lines": {"/v1/topics/" + topic + "/events", "application/x-ndjson", `{"message":"x"}`},
+				"Loki":  {"/t/" + topic + "/loki/api/v1/push", "application/json", loki},
+				"bulk":  {"/elastic/" + topic + "/_bulk", "application/x-ndjson", "{\"create\":{}}\n{\"message\":\"x\"}\n"},
+			} {
+				t.Run(c.name+", "+topic+", "+name, func(t *testing.T) {
+					t.Parallel()
+					code, text := e.sendAs(http.MethodPost, base+r.path, c.secret, r.kind, r.body)
+					took := code/100 == 2 && !strings.Contains(text, "security_exception")
+					if took != may || code == http.StatusUnauthorized && c.secret != "" {
+						t.Errorf("%d %s, expected that it may: %v", code, text, may)
+					}
+				})
+			}
+			t.Run(c.name+", "+topic+", gRPC", func(t *testing.T) {
+				t.Parallel()
+				ctx := metadata.AppendToOutgoingContext(t.Context(), "almanac-topic", topic)
+				if c.secret != "" {
+					ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+c.secret)
+				}
+				logs := plog.NewLogs()
+				logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("x")
+				_, err := plogotlp.NewGRPCClient(nc).Export(ctx, plogotlp.NewExportRequestFromLogs(logs))
+				want := codes.OK
+				if !may {
+					want = codes.PermissionDenied
+				}
+				if status.Code(err) != want {
+					t.Errorf("%v, expected %s", err, want)
+				}
+			})
+		}
+	}
+	wrong, _ := access.NewSecret()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+wrong)
+	if _, err := plogotlp.NewGRPCClient(nc).Export(ctx, plogotlp.NewExportRequest()); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("gRPC with a wrong token: %v", err)
+	}
+}
+
+// askAs makes a request without a body.
+func (e *env) askAs(method, url, secret string) (code int, text string) {
+	e.t.Helper()
+	return e.sendAs(method, url, secret, "", "")
+}
+
+// sendAs makes a request by a token.
+func (e *env) sendAs(method, url, secret, kind, body string) (code int, text string) {
+	e.t.Helper()
+	req, err := http.NewRequestWithContext(e.t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if secret != "" {
+		req.Header.Set("Authorization", "Bearer "+secret)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		e.t.Error(err)
+		return 0, ""
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		e.t.Error(err)
+	}
+	return resp.StatusCode, string(answer)
+}

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// asked is a handler that is reached only by those who may do what an operation does.
+func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFunc {
+	if a.cfg.Anyone {
+		return h
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := allowed(op, r); err != nil {
+			request.Fail(w, r, err)
+			return
+		}
+		h(w, r)
+	}
+}
+
+// allowed returns why who asks may not make a request.
+func allowed(op *operations.Operation, r *http.Request) error {
+	who, right := access.From(r.Context()), op.Right()
+	switch right.Of {
+	case operations.OfAll:
+		return who.May(right.Action, "")
+	case operations.OfSome:
+		return who.MaySome(right.Action)
+	case operations.OfNamed:
+	}
+	if topic := r.PathValue("topic"); topic != "" {
+		return who.May(right.Action, topic)
+	}
+	topics := r.URL.Query()["topic"]
+	if len(topics) == 0 {
+		topics = []string{op.DefaultTopic()}
+	}
+	for _, topic := range topics {
+		if err := who.May(right.Action, topic); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// may returns why who asks may not do an action on a topic, which a body names.
+func (a *API) may(r *http.Request, action access.Action, topic string) error {
+	if a.cfg.Anyone {
+		return nil
+	}
+	return access.From(r.Context()).May(action, topic)
+}
+
+// visible returns those topics that who asks may read.
+func (a *API) visible(r *http.Request, all []schemas.Topic) []schemas.Topic {
+	if a.cfg.Anyone {
+		return all
+	}
+	var out []schemas.Topic
+	for i := range all {
+		if access.From(r.Context()).May(access.Read, all[i].Name) == nil {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}

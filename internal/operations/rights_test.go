@@ -1,0 +1,40 @@
+package operations
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
+
+// Every operation needs a right. What anyone may ask is listed here, and what changes something is
+// free for no client without a secret, but for sending.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	open := []*Operation{&ClickHousePing, &Specification}
+	if len(rights) != len(All) {
+		t.Errorf("%d operations, %d rights", len(All), len(rights))
+	}
+	for _, o := range All {
+		t.Run(o.Method+" "+o.Path, func(t *testing.T) {
+			t.Parallel()
+			right, ok := rights[o]
+			if !ok {
+				t.Fatal("nothing is asked")
+			}
+			if right.Action == access.Open && !slices.Contains(open, o) {
+				t.Error("it is open to all")
+			}
+			named := strings.Contains(o.Path, "{topic}") || o.Param("topic") != nil
+			if right.Of == OfNamed != named && right.Of != OfSome && right.Of != OfAll {
+				t.Error("its right is of the topic that it names, and it names none")
+			}
+			changes := o.Method != http.MethodGet && (o.Access == Writes || o.Access == ReadsAndWrites)
+			if changes && right.Action != access.Send && slices.Contains(access.OnLoopback, right.Action) {
+				t.Errorf("it changes something, and %s is free on loopback", right.Action)
+			}
+		})
+	}
+}
