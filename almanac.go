@@ -24,7 +24,7 @@ type Client struct {
 	db  *tables.DB // nil without ClickHouse
 
 	// turn is held by the caller that opens a producer or the reader, so that none is opened twice.
-	turn chan struct{}
+	opening chan struct{}
 
 	mu        sync.Mutex
 	closed    bool
@@ -44,7 +44,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 			return nil, fmt.Errorf("%w: ClickHouse: %w", ErrConfig, err)
 		}
 	}
-	c := &Client{cfg: cfg, db: db, turn: make(chan struct{}, 1), producers: map[string]*producer.Producer{}}
+	c := &Client{cfg: cfg, db: db, opening: make(chan struct{}, 1), producers: map[string]*producer.Producer{}}
 	if err := c.connect(ctx); err != nil {
 		return nil, errors.Join(err, c.disconnect())
 	}
@@ -63,7 +63,7 @@ func (c *Client) connect(ctx context.Context) (err error) {
 	}
 	if c.db != nil {
 		c.db.MeantFor(c.reg)
-		c.reg = c.reg.Beside(c.db)
+		c.reg = c.reg.WithThird(c.db)
 	}
 	return nil
 }
@@ -82,8 +82,8 @@ func (c *Client) disconnect() error {
 // once returns what have finds, or opens it and has keep remember it. Of several callers one opens.
 func once[T any](ctx context.Context, c *Client, have func() (T, bool), open func() (T, error), keep func(T), discard func(T)) (none T, err error) {
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case c.opening <- struct{}{}:
+		defer func() { <-c.opening }()
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}

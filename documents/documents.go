@@ -33,8 +33,8 @@ type Collection struct {
 	// taken: the last creates found an id taken, so those that follow look first.
 	taken atomic.Bool
 
-	mu   sync.Mutex
-	room usageSeen
+	mu    sync.Mutex
+	usage usageSeen
 }
 
 // Config is how a collection is used. The zero value stores and loads what is hot.

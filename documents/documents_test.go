@@ -111,7 +111,7 @@ func TestCreateWithoutALook(t *testing.T) {
 	if err := c.Remove(ctx, "abcd0002", Always); err != nil {
 		t.Fatal(err)
 	}
-	c.room.keys = 1 // an id that is used again counts twice until DOCS is looked at
+	c.usage.keys = 1 // an id that is used again counts twice until DOCS is looked at
 	if d, err := create("abcd0002"); err != nil || d.Version != 3 {
 		t.Errorf("removed: %+v, %v", d, err)
 	}

@@ -27,19 +27,19 @@ func (c *Collection) admit(ctx context.Context, creates int) (in time.Time, err 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.room.at) > usageAge {
+	if time.Since(c.usage.at) > usageAge {
 		info, err := streams.Info(ctx, c.reg.JetStream(), schemas.StreamDocs)
 		if err != nil {
 			return in, err
 		}
 		c.w.Had(info.State.LastSeq)
-		c.room = usageSeen{time.Now(), info.State.NumSubjects}
+		c.usage = usageSeen{time.Now(), info.State.NumSubjects}
 	}
-	if r := &c.room; r.keys+uint64(creates) > uint64(c.topic.Documents.MaxDocuments) {
+	if r := &c.usage; r.keys+uint64(creates) > uint64(c.topic.Documents.MaxDocuments) {
 		return in, fmt.Errorf("%w: %s holds %d ids, and topic %q allows %d (max_documents); asked for %d more", ErrFull, schemas.StreamDocs, r.keys, c.topic.Name, c.topic.Documents.MaxDocuments, creates)
 	}
-	c.room.keys += uint64(creates)
-	return c.room.at, nil
+	c.usage.keys += uint64(creates)
+	return c.usage.at, nil
 }
 
 // giveBack takes creates that were not stored out of the count that admit let them into. A later
@@ -47,8 +47,8 @@ func (c *Collection) admit(ctx context.Context, creates int) (in time.Time, err 
 func (c *Collection) giveBack(creates int, in time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.room.at.Equal(in) {
+	if !c.usage.at.Equal(in) {
 		return
 	}
-	c.room.keys -= min(c.room.keys, uint64(creates))
+	c.usage.keys -= min(c.usage.keys, uint64(creates))
 }

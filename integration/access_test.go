@@ -34,7 +34,7 @@ type holder struct {
 // holders makes a token of each role for topic app, or everywhere, and a keeper that knows them.
 func holders(t *testing.T) (*keep.Keeper, []holder) {
 	t.Helper()
-	out := []holder{{name: "nobody", who: access.Anonymous(true)}}
+	out := []holder{{name: "no token", who: access.Anonymous(true)}}
 	var tokens []access.Token
 	for _, r := range access.Rights {
 		secret, id := access.NewSecret()

@@ -216,7 +216,7 @@ func TestBadInputOnTheWire(t *testing.T) {
 		t.Errorf("%d good events are stored in February, want %d", got, good+fromMixed)
 	}
 	e.whole("app", good+fromMixed)
-	e.settled()
+	e.resolved()
 	if rep := e.verify(good + fromMixed + dead); rep.Dead != dead || rep.Stored != good+fromMixed || rep.Pending != 0 {
 		t.Errorf("verify says stored %d, dead %d, pending %d; want %d, %d, 0", rep.Stored, rep.Dead, rep.Pending, good+fromMixed, dead)
 	}

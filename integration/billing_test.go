@@ -98,8 +98,8 @@ func untilKilled(f func() error) (err error) {
 	return f()
 }
 
-// settledUsage waits until what a topic accepted is stored.
-func (e *env) settledUsage(topics ...string) {
+// finalUsage waits until what a topic accepted is stored.
+func (e *env) finalUsage(topics ...string) {
 	e.t.Helper()
 	r, err := query.New(e.connect(), e.reg, e.db)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestCloseOnce(t *testing.T) {
 		all = append(all, february(3, i, "c-1", 100))
 	}
 	e.diffs("usage", all...)
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	req := billing.Request{Topic: "usage", Month: 202602, Into: "bills"}
 
 	for i, point := range []string{"billing.read", "billing.begun", "billing.positions", "billing.some", "billing.all"} {
@@ -138,7 +138,7 @@ func TestCloseOnce(t *testing.T) {
 			t.Fatalf("%s: %v", point, err)
 		}
 		e.diffs("usage", february(10, i, fmt.Sprint("late-", i), 1))
-		e.settledUsage("usage")
+		e.finalUsage("usage")
 	}
 	var both sync.WaitGroup
 	for range 2 {
@@ -157,13 +157,13 @@ func TestCloseOnce(t *testing.T) {
 
 	// What came since moves bills, also twice, and by runs that are killed.
 	e.diffs("usage", february(20, 7, "later", 5), february(28, billedSpaces, "new", 9))
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	for _, point := range []string{"billing.begun", "billing.some", "billing.all"} {
 		if err := untilKilled(func() error { _, err := e.closer(point).Corrections(t.Context(), req); return err }); !errors.Is(err, errKilled) {
 			t.Fatalf("%s: %v", point, err)
 		}
 		e.diffs("usage", february(21, 8, "later-"+point, 1))
-		e.settledUsage("usage")
+		e.finalUsage("usage")
 	}
 	if _, err := e.closer("").Corrections(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestCloseOnce(t *testing.T) {
 		t.Errorf("corrected again: %+v: %v", res, err)
 	}
 	e.billed(1)
-	e.settledUsage("bills")
+	e.finalUsage("bills")
 	if got := e.count("SELECT countIf(attributes['usage'] != attributes['was_usage']) FROM %s WHERE type = 'usage.correction' AND attributes['space'] = 's-0007' AND attributes['bill_since'] LIKE '%%\"cause\":\"later\"%%'", e.table("bills")); got != 1 {
 		t.Errorf("%d corrections name the diff that moved s-0007", got)
 	}
@@ -183,7 +183,7 @@ func TestCloseOnce(t *testing.T) {
 
 // Three close a month at once. All have read that nothing is published before one publishes,
 // and the bills of each are others: a space still has one.
-func TestCloseBesideAnother(t *testing.T) {
+func TestTwoCloses(t *testing.T) {
 	t.Parallel()
 	e := running(t, meterTopic(t, "usage"), schemas.Topic{Name: "bills"})
 	const spaces, desks = 50, 3
@@ -196,7 +196,7 @@ func TestCloseBesideAnother(t *testing.T) {
 				break
 			}
 		}
-		e.settledUsage("usage")
+		e.finalUsage("usage")
 		read := make(chan struct{})
 		before.Go(func() {
 			_, err := e.closerAt("", func(p string) {
@@ -215,7 +215,7 @@ func TestCloseBesideAnother(t *testing.T) {
 		<-read // so that the next has other bills
 	}
 	before.Wait()
-	e.settledUsage("bills")
+	e.finalUsage("bills")
 	for q, want := range map[string]uint64{
 		"SELECT countIf(type = 'usage.bill') FROM %s":                          spaces,
 		"SELECT uniqExactIf(attributes['space'], type = 'usage.bill') FROM %s": spaces,
@@ -231,7 +231,7 @@ func TestCloseBesideAnother(t *testing.T) {
 // corrections that the last is what the diffs come to.
 func (e *env) billed(more int) {
 	e.t.Helper()
-	e.settledUsage("bills")
+	e.finalUsage("bills")
 	for q, want := range map[string]uint64{
 		"SELECT countIf(type = 'usage.bill') FROM %s":                                                                                                    billedSpaces,
 		"SELECT uniqExactIf(attributes['space'], type = 'usage.bill') FROM %s":                                                                           billedSpaces,
@@ -264,7 +264,7 @@ func TestCloseRefused(t *testing.T) {
 	t.Parallel()
 	e := running(t, meterTopic(t, "usage"), schemas.Topic{Name: "bills"}, schemas.Topic{Name: "other"})
 	e.diffs("usage", february(1, 1, "c", 1))
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	next := schemas.MonthOf(time.Now().UnixNano())
 	for name, c := range map[string]struct {
 		req  billing.Request

@@ -49,7 +49,7 @@ func (e *env) billsInSQL(sql, topic string, by usage.GroupBy) {
 		all = append(all, d)
 	}
 	e.diffs(topic, all...)
-	e.settledUsage(topic)
+	e.finalUsage(topic)
 	req := billing.Request{Topic: topic, Month: 202602, Into: "bills", GroupBy: by}
 	if _, err := e.closer("").Close(e.t.Context(), req); err != nil {
 		e.t.Fatal(err)
@@ -57,11 +57,11 @@ func (e *env) billsInSQL(sql, topic string, by usage.GroupBy) {
 	late := all[5]
 	late.Cause, late.Delta = "late", 1000
 	e.diffs(topic, late)
-	e.settledUsage(topic)
+	e.finalUsage(topic)
 	if res, err := e.closer("").Corrections(e.t.Context(), req); err != nil || len(res.Corrections) != 1 || len(res.Corrections[0].Since) != 1 {
 		e.t.Fatalf("%s: %+v, %v: want one correction", topic, res, err)
 	}
-	e.settledUsage("bills")
+	e.finalUsage("bills")
 	want := map[string]string{}
 	for _, d := range append(all, late) {
 		var sum int64

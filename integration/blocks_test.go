@@ -159,7 +159,7 @@ func TestFlippedByteInShards(t *testing.T) {
 				d.sink()
 				d.say(d.producer("app"), 5)
 				d.stored("app", 15, 30*time.Second)
-				d.mended(15)
+				d.repaired(15)
 				if n := d.count("SELECT uniqExact(id) FROM %s", d.table("app")); n != 15 {
 					t.Errorf("%d events, want 15", n)
 				}
@@ -203,7 +203,7 @@ func TestShardsCutBelowARotation(t *testing.T) {
 				d.say(d.producer("app"), 5)
 				d.stored("app", 15, 30*time.Second)
 				d.closed("app", 30*time.Second)
-				d.mended(15)
+				d.repaired(15)
 				if n := d.count("SELECT uniqExact(id) FROM %s", d.table("app")); n != 15 {
 					t.Errorf("%d events, want 15", n)
 				}

@@ -209,7 +209,7 @@ func TestNoFrameInShards(t *testing.T) {
 
 // A SHARDS that fills up with what is stored long since makes room, long before
 // the replay window is over.
-func TestPressedShardsMakeRoom(t *testing.T) {
+func TestPressedShardsFreeSpace(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
 	s, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)

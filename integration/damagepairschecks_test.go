@@ -36,7 +36,7 @@ func playPair(t *testing.T, c pairCell) string {
 	if !h.knows(firstPerson) {
 		return h.leftAlone()
 	}
-	h.doors("after the start", fault)
+	h.ways("after the start", fault)
 	for _, r := range h.third(1) {
 		h.logf("refused at first: %s", r)
 	}
@@ -58,7 +58,7 @@ func playPair(t *testing.T, c pairCell) string {
 	h.compareCounts(rep, lost, named, fault)
 	h.compareLagging(fault)
 	h.takenAgain(fault)
-	h.doors("at the end", fault)
+	h.ways("at the end", fault)
 	h.search(fault)
 
 	outcome := healedItself

@@ -52,8 +52,8 @@ func (h *pairCluster) leftAlone() string {
 	return "named: what was erased is not known, and nothing is brought back before an operator decides"
 }
 
-// doors fails where an erased person is found by a query, a document or a timer.
-func (h *pairCluster) doors(when string, fault func(string, ...any)) {
+// ways fails where an erased person is found by a query, a document or a timer.
+func (h *pairCluster) ways(when string, fault func(string, ...any)) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), maxWait*10*time.Second)
 	defer cancel()

@@ -257,7 +257,7 @@ func (h *pairCluster) first() {
 	p, err := h.spooling(h.srv.NATSURL) // a spool learns its topic from a server
 	h.must(err)
 	h.closing(p)
-	h.settledAll()
+	h.allResolved()
 }
 
 // copied makes the copy: of NATS's directory, of the spool and of the tables.
@@ -280,7 +280,7 @@ func (h *pairCluster) second() {
 	h.parts()
 	h.must(h.sendSpool("a-", sinceCopy))
 	h.say(10, sinceCopy)
-	h.settledAll()
+	h.allResolved()
 	h.say(0, sinceCopy, secondPerson) // the last insert of its shard, of which an erasure leaves nothing
 	c, err := h.collection()
 	h.must(err)
@@ -301,7 +301,7 @@ func (h *pairCluster) second() {
 	h.must(h.timer("t-6", "", sinceCopy))
 	h.eraseAll(secondPerson)
 	h.expire(expiringDays)
-	h.settledAll()
+	h.allResolved()
 	h.endNoted()
 	h.rest()
 	h.lag()
@@ -313,8 +313,8 @@ func (h *pairCluster) second() {
 	h.timed.mu.Unlock()
 }
 
-// settledAll waits until everything is stored and proven.
-func (h *pairCluster) settledAll() {
+// allResolved waits until everything is stored and proven.
+func (h *pairCluster) allResolved() {
 	h.t.Helper()
 	eventually(h.t, time.Minute, func() error {
 		rep, err := h.proofFronts()

@@ -15,9 +15,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// cleanerSettle is how long records stay at least where cleaners are killed: no answer is
+// cleanerMinAge is how long records stay at least where cleaners are killed: no answer is
 // lost there, so no writer reads its own record back.
-const cleanerSettle = 300 * time.Millisecond
+const cleanerMinAge = 300 * time.Millisecond
 
 // runCleaner does one round after the other until ctx ends.
 func runCleaner(ctx context.Context, cfg cleaner.Config) error {

@@ -66,7 +66,7 @@ func TestDerivedDeleted(t *testing.T) {
 		}
 	}
 	e.flush(p)
-	e.settledUsage("cpu")
+	e.finalUsage("cpu")
 	e.examined("cpu")
 	listed, marks := "SELECT uniqExact(shard, type, series) FROM "+e.table("cpu.series")+" WHERE type != ''", "SELECT uniqExact(shard, id, pos) FROM "+e.table("cpu.repeats")+" WHERE id != "+sql.NoID
 	series, repeats := e.count("%s", listed), e.count("%s", marks)

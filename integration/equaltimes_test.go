@@ -123,7 +123,7 @@ func TestTheFirstOfContradictingDiffsCounts(t *testing.T) {
 		t.Errorf("on their way the deltas are in the order %v", got)
 	}
 	e.sink()
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	check("stored")
 	e.rollups()
 	e.derived("usage")

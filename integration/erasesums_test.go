@@ -61,7 +61,7 @@ func newDroppedMonth(t *testing.T) *droppedMonth {
 	}
 	e.diffs("usage", all...)
 	d.accepted = uint64(len(all))
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	e.derived("usage")
 	for _, m := range e.messages(schemas.StreamShards, schemas.ShardsFilter("usage")) {
 		if ref, err := schemas.ParseShardSubject(m.Subject); err == nil && ref.Month == schemas.MonthOf(d.first.UnixNano()) {
@@ -236,7 +236,7 @@ func TestLostKeysOfADroppedMonth(t *testing.T) {
 	before := d.bills()
 	d.purgeStreams(schemas.KVStream, schemas.CopiesStream)
 	d.killed()
-	d.mended(d.accepted)
+	d.repaired(d.accepted)
 	d.without("repaired", before)
 	d.derived("usage")
 	d.without("repaired and derived", before)
@@ -291,7 +291,7 @@ func TestSinkLeavesAnUnknownShard(t *testing.T) {
 	if n := d.count("SELECT count() FROM %s WHERE month = %d", d.table("usage"), uint32(schemas.MonthOf(d.first.UnixNano()))); n != 0 {
 		t.Errorf("%d rows of a dropped month came back", n)
 	}
-	d.mended(d.accepted)
+	d.repaired(d.accepted)
 	d.without("repaired", before)
 }
 
@@ -313,7 +313,7 @@ func TestErasePendingDrop(t *testing.T) {
 				all = append(all, meter.Diff{Meter: "bytes", Provider: "p", Space: "s", Cause: fmt.Sprint("c-", i), Delta: 10, Customer: customer(i % 2), Time: at})
 			}
 			e.diffs("usage", all...)
-			e.settledUsage("usage")
+			e.finalUsage("usage")
 			e.derived("usage")
 			stop()
 			ctx, kill := context.WithCancel(t.Context())

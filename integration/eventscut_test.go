@@ -87,12 +87,12 @@ func TestEventsCut(t *testing.T) {
 				}
 				return err
 			})
-			d.mended(n)
+			d.repaired(n)
 			d.whole("app", n)
 			// The janitor purges by what was routed; sequences that were given again are not it.
 			d.both(min(c.frames, 1)*10, min(c.bare, 1)*10, "later")
 			d.stored("app", n+uint64(kinds*10), 30*time.Second)
-			d.mended(n + uint64(kinds*10))
+			d.repaired(n + uint64(kinds*10))
 		})
 	}
 }
@@ -149,7 +149,7 @@ func TestEventsCutWithoutTraces(t *testing.T) {
 	}
 	d.killed()
 	d.stored("app", 42, 30*time.Second)
-	d.mended(42)
+	d.repaired(42)
 	if n := d.count("SELECT uniqExact(message) FROM %s", d.table("app")); n != 42 {
 		t.Errorf("%d events, want 42", n)
 	}

@@ -152,7 +152,7 @@ var writers = []struct {
 			n += 60
 			e.stored("app", n, time.Minute)
 		}
-		e.settled()
+		e.resolved()
 		e.verify(n + 2)
 		e.whole("app", n)
 	}},
@@ -166,7 +166,7 @@ var writers = []struct {
 			n += 60
 			e.stored("app", n, time.Minute)
 		}
-		e.settled()
+		e.resolved()
 		e.verify(n)
 		e.whole("app", n)
 	}},
@@ -229,7 +229,7 @@ var writers = []struct {
 			_, err := x.Purge(ctx, "app", job.ID)
 			return struct{}{}, err
 		})
-		e.settled()
+		e.resolved()
 		e.verify(500)
 	}},
 	{"replay into a topic", []schemas.Topic{replayTopic(2), copyTopic()}, func(e *env, link string) {
@@ -250,7 +250,7 @@ var writers = []struct {
 		if got := e.count("SELECT uniqExact(id) FROM %s", e.table("copy")); got != n {
 			e.t.Errorf("%d ids, want %d", got, n)
 		}
-		e.settled()
+		e.resolved()
 		rpt, err := e.proof("copy")
 		if err != nil || !rpt.OK() {
 			e.t.Errorf("%+v, %v", rpt, err)
@@ -317,7 +317,7 @@ var writers = []struct {
 		}
 		e.flush(again)
 		e.stored("app", n, time.Minute)
-		e.settled()
+		e.resolved()
 		e.whole("app", n)
 	}},
 }

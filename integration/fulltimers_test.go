@@ -138,7 +138,7 @@ func TestFullTimers(t *testing.T) {
 		t.Errorf("an erased timer: %+v, %v", tm, err)
 	}
 	before := e.use()
-	c := e.cleaner(func(c *cleaner.Config) { c.Settle = 15 * time.Second })
+	c := e.cleaner(func(c *cleaner.Config) { c.MinAge = 15 * time.Second })
 	e.clean(c, time.Minute)
 	after := e.use()
 	if after.Bytes >= before.Bytes || after.Keys >= before.Keys {

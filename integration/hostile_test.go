@@ -108,7 +108,7 @@ func TestHostileMessagesAmongGood(t *testing.T) {
 		}
 		return err
 	})
-	e.settled()
+	e.resolved()
 	e.verify(good + bad)
 	letters, err := e.reader().Dead(t.Context(), "", 1000)
 	if err != nil || uint64(len(letters)) != bad {

@@ -20,7 +20,7 @@ func TestJanitor(t *testing.T) {
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 500}
 	e := start(t, topic)
 	short := func(c *sinkConfig) {
-		c.Retention.ReplayWindow, c.Retention.SettleTime = time.Second, retention.MinSettleTime
+		c.Retention.ReplayWindow, c.Retention.KeepTime = time.Second, retention.MinKeepTime
 	}
 	stopRouter, stopSink := e.router(), e.sink(short)
 	p := e.producer("app")

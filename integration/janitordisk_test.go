@@ -23,7 +23,7 @@ func TestJanitorLeavesAFullDisk(t *testing.T) {
 	var room atomic.Bool
 	var refused atomic.Int64
 	e.sink(func(c *sinkConfig) {
-		c.Retention.ReplayWindow, c.Retention.SettleTime = time.Second, retention.MinSettleTime
+		c.Retention.ReplayWindow, c.Retention.KeepTime = time.Second, retention.MinKeepTime
 		c.Retention.MayPurge = func() error {
 			if room.Load() {
 				return nil
@@ -45,7 +45,7 @@ func TestJanitorLeavesAFullDisk(t *testing.T) {
 	e.stored("app", frames, 30*time.Second)
 	// Rounds for twice as long as it takes for a message to be purged.
 	eventually(t, time.Minute, func() error {
-		if n, want := refused.Load(), int64(2*retention.MinSettleTime/(200*time.Millisecond)); n < want {
+		if n, want := refused.Load(), int64(2*retention.MinKeepTime/(200*time.Millisecond)); n < want {
 			return fmt.Errorf("%d rounds were refused, want %d", n, want)
 		}
 		return nil

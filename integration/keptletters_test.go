@@ -63,7 +63,7 @@ func TestDeadLettersWithoutTheirCheckpoint(t *testing.T) {
 			if letters := d.lettersNow("app"); len(letters) != 4 {
 				t.Errorf("%d dead letters, want 4; %d were left by the cut", len(letters), left)
 			}
-			if did := d.settle(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 4 {
+			if did := d.resolve(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 4 {
 				t.Errorf("dropped: %v", did)
 			}
 			d.verify(6)

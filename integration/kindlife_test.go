@@ -84,7 +84,7 @@ func TestMetricThroughDamage(t *testing.T) {
 	}
 	check := func(when, topic string) {
 		t.Helper()
-		e.settledUsage(topic)
+		e.finalUsage(topic)
 		a, err := series.New(reader).Align(t.Context(), series.Request{Topic: topic, Metric: "cpu", From: from.Add(-time.Minute), To: from.Add(time.Hour)})
 		if err != nil {
 			t.Fatalf("%s: %v", when, err)
@@ -115,7 +115,7 @@ func TestMetricThroughDamage(t *testing.T) {
 		rnd.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 		send(points...)
 		send(point(each*round, 0.5), point(max(0, each*round-each/2), 0.25)) // the second one late
-		e.settledUsage("cpu")
+		e.finalUsage("cpu")
 		e.rollupsKilled(at)
 		check(at, "cpu")
 		if round == 1 {
@@ -133,7 +133,7 @@ func TestMetricThroughDamage(t *testing.T) {
 	e.exec("TRUNCATE TABLE %s", e.table("cpu.series"))
 	e.killed()
 	e.examined("cpu")
-	e.mended(accepted)
+	e.repaired(accepted)
 	check("repaired", "cpu")
 
 	if _, err := rebuild.Run(t.Context(), rebuild.Config{NATS: e.connect(), Registry: e.reg, DB: e.db}, "cpu", true); err != nil {
@@ -220,7 +220,7 @@ func TestTrailThroughDamage(t *testing.T) {
 			}
 		}
 	}
-	e.settledUsage("trail")
+	e.finalUsage("trail")
 	closed := e.closed("trail", time.Minute)
 
 	before := e.sealed("seals.before-add")
@@ -281,7 +281,7 @@ func TestTrailThroughDamage(t *testing.T) {
 	holds("a partition lost", victim.String())
 	e.killed()
 	e.examined("trail")
-	e.mended(uint64(3 * changes))
+	e.repaired(uint64(3 * changes))
 	check("repaired", "trail")
 	holds("repaired", "")
 	if _, err := rebuild.Run(t.Context(), rebuild.Config{NATS: e.connect(), Registry: e.reg, DB: e.db}, "trail", true); err != nil {
@@ -293,7 +293,7 @@ func TestTrailThroughDamage(t *testing.T) {
 		t.Errorf("%d seals after all, %d before", len(all), len(kept))
 	}
 	e.replayedTwice("trail", "copy")
-	e.settledUsage("copy")
+	e.finalUsage("copy")
 	check("replayed", "copy")
 }
 

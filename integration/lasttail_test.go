@@ -69,7 +69,7 @@ func TestLastFrameLost(t *testing.T) {
 					}
 					return err
 				})
-				e.mended(n)
+				e.repaired(n)
 				if got := e.count("SELECT uniqExact(id) FROM %s", e.table("app")); got != n {
 					t.Errorf("%d events, want %d", got, n)
 				}

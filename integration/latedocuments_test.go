@@ -14,7 +14,7 @@ import (
 
 // A writer whose clock stands still makes a shard of a month long past again and again. What ended before
 // such a shard began is dropped all the same; what ended later waits for it.
-func TestRetentionBesideAStoppedClock(t *testing.T) {
+func TestRetentionWithAStoppedClock(t *testing.T) {
 	t.Parallel()
 	topic := docsTopic()
 	topic.Lanes, topic.KeepDays, topic.Rotate = 1, 30, schemas.Rotation{Rows: 20}

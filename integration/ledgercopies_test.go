@@ -211,7 +211,7 @@ func TestErasedStayErasedWhateverCopyIsLost(t *testing.T) {
 				h.reopen()
 			}
 			none("at the end")
-			all, err := h.reg.Beside(h.db).Ledgers(t.Context())
+			all, err := h.reg.WithThird(h.db).Ledgers(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +228,7 @@ func TestErasedStayErasedWhateverCopyIsLost(t *testing.T) {
 // agreed waits until the copies of the ledger agree and every erasure is carried out again.
 func (h *copiesCluster) agreed() {
 	h.t.Helper()
-	reg := h.reg.Beside(h.db)
+	reg := h.reg.WithThird(h.db)
 	eventually(h.t, time.Minute, func() error {
 		all, err := reg.Ledgers(h.t.Context())
 		if err != nil {

@@ -45,7 +45,7 @@ func startCopiesCluster(t *testing.T) *copiesCluster {
 	}
 	h.parts()
 	h.speak("before")
-	h.settledAll()
+	h.allResolved()
 	h.stopAll()
 	h.older = filepath.Join(t.TempDir(), "older")
 	h.stop()
@@ -79,7 +79,7 @@ func startCopiesCluster(t *testing.T) *copiesCluster {
 		h.erasures = append(h.erasures, job)
 	}
 	h.speak("later")
-	h.settledAll()
+	h.allResolved()
 	h.stopAll()
 	return h
 }
@@ -172,8 +172,8 @@ func (h *copiesCluster) timersOf() *timers.Timers {
 	return te
 }
 
-// settledAll waits until everything is stored and proven.
-func (h *copiesCluster) settledAll() {
+// allResolved waits until everything is stored and proven.
+func (h *copiesCluster) allResolved() {
 	h.t.Helper()
 	eventually(h.t, time.Minute, func() error {
 		rep, err := h.proof("")
@@ -185,7 +185,7 @@ func (h *copiesCluster) settledAll() {
 }
 
 func (h *copiesCluster) openTimers() (*timers.Timers, error) {
-	return timers.Open(h.t.Context(), h.connect(), h.reg.Beside(h.db), schemas.DefaultTimerTopic, timers.Config{Archive: &querytimers.Archive{DB: h.db}})
+	return timers.Open(h.t.Context(), h.connect(), h.reg.WithThird(h.db), schemas.DefaultTimerTopic, timers.Config{Archive: &querytimers.Archive{DB: h.db}})
 }
 
 // streamDir is where NATS keeps a stream, below a directory.

@@ -18,8 +18,8 @@ import (
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// settle settles letters and says what became of how many.
-func (e *env) settle(q deadletters.Request) map[string]int {
+// resolve settles letters and says what became of how many.
+func (e *env) resolve(q deadletters.Request) map[string]int {
 	e.t.Helper()
 	nc := e.connect()
 	d, err := deadletters.New(e.t.Context(), nc, e.registry(nc), nil, e.db)
@@ -35,7 +35,7 @@ func (e *env) settle(q deadletters.Request) map[string]int {
 
 // Dead letters are sent again once the topic takes them, each once however often it
 // is begun, and dropped for good; the books add up at every point.
-func TestDeadLettersSettled(t *testing.T) {
+func TestDeadLettersResolved(t *testing.T) {
 	t.Parallel()
 	topic := newTopic("app")
 	topic.Lanes = 2
@@ -74,13 +74,13 @@ func TestDeadLettersSettled(t *testing.T) {
 		}
 		return err
 	})
-	if did := e.settle(deadletters.Request{Topic: "app"}); did[deadletters.Kept] != frames+2 || did[deadletters.Retried] != 1 {
+	if did := e.resolve(deadletters.Request{Topic: "app"}); did[deadletters.Kept] != frames+2 || did[deadletters.Retried] != 1 {
 		t.Errorf("before the schema is known: %v, want only the wrong month to go", did)
 	}
 	if _, _, err := e.reg.Apply(t.Context(), newer, false); err != nil {
 		t.Fatal(err)
 	}
-	dry := e.settle(deadletters.Request{Topic: "app", DryRun: true})
+	dry := e.resolve(deadletters.Request{Topic: "app", DryRun: true})
 	if dry[deadletters.Retried] != frames+1 || dry[deadletters.Kept] != 1 {
 		t.Errorf("dry run: %v", dry)
 	}
@@ -93,11 +93,11 @@ func TestDeadLettersSettled(t *testing.T) {
 	if unknown < 0 {
 		t.Fatalf("none of %d letters is of an unknown schema", len(all))
 	}
-	e.settle(deadletters.Request{Topic: "app", Letter: schemas.Source{Seq: all[unknown].Sequence}})
-	if did := e.settle(deadletters.Request{Topic: "app", Reason: "unknown-schema"}); did[deadletters.Retried] != frames-1 {
+	e.resolve(deadletters.Request{Topic: "app", Letter: schemas.Source{Seq: all[unknown].Sequence}})
+	if did := e.resolve(deadletters.Request{Topic: "app", Reason: "unknown-schema"}); did[deadletters.Retried] != frames-1 {
 		t.Errorf("by reason: %v", did)
 	}
-	if did := e.settle(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 1 || did[deadletters.Kept] != 1 {
+	if did := e.resolve(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 1 || did[deadletters.Kept] != 1 {
 		t.Errorf("the rest: %v", did)
 	}
 	e.stored("app", dead-1, 20*time.Second)
@@ -108,7 +108,7 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Errorf("%d messages were sent again, want %d", len(again), frames+2)
 	}
 	e.sendAgain(again)
-	if did := e.settle(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
+	if did := e.resolve(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
 		t.Errorf("drop: %v", did)
 	}
 	eventually(t, 20*time.Second, func() error {

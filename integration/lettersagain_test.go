@@ -43,7 +43,7 @@ func TestOpenLetterWhoseSequenceWasGivenAgain(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	e.settle(deadletters.Request{Topic: "app", Reason: "none of this", Drop: true})
+	e.resolve(deadletters.Request{Topic: "app", Reason: "none of this", Drop: true})
 	if n := len(e.messages(schemas.StreamShards, schemas.ShardsFilter("app"))); n != len(frames) {
 		t.Errorf("%d frames are left of %d", n, len(frames))
 	}

@@ -58,14 +58,14 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 	if _, _, err := e.reg.Apply(t.Context(), newer, false); err != nil {
 		t.Fatal(err)
 	}
-	if did := e.settle(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 1 || did[deadletters.Kept] != 1 {
+	if did := e.resolve(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 1 || did[deadletters.Kept] != 1 {
 		t.Errorf("%v, want the stale one kept", did)
 	}
 	e.stored("app", 3+3, 30*time.Second)
 	if n := e.count("SELECT count() FROM %s WHERE user_id = 'u-2'", e.table("app")); n != 0 {
 		t.Errorf("%d events of the erased user came back", n)
 	}
-	if did := e.settle(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
+	if did := e.resolve(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
 		t.Errorf("drop: %v", did)
 	}
 	eventually(t, 20*time.Second, func() error {

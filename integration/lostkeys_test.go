@@ -169,7 +169,7 @@ func TestVerifyNamesLostTopicInEvents(t *testing.T) {
 
 // Only a frame in SHARDS says that its topic was declared: what a client published there,
 // with some of a frame's headers or none, does not.
-func TestLostBesideGarbage(t *testing.T) {
+func TestLostWithGarbage(t *testing.T) {
 	t.Parallel()
 	e := start(t)
 	js := e.reg.JetStream()

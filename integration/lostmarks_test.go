@@ -33,7 +33,7 @@ func TestMarksOfLostRows(t *testing.T) {
 			}
 		}
 		e.flush(p)
-		e.settledUsage("trail")
+		e.finalUsage("trail")
 	}
 	check := func(when string) {
 		t.Helper()
@@ -48,8 +48,8 @@ func TestMarksOfLostRows(t *testing.T) {
 	}
 	check("at first")
 	for name, again := range map[string]func(){
-		"by a sink":   func() { stopSink = e.sink(); e.settledUsage("trail") },
-		"by a repair": func() { e.mended(times * events) },
+		"by a sink":   func() { stopSink = e.sink(); e.finalUsage("trail") },
+		"by a repair": func() { e.repaired(times * events) },
 	} {
 		stopSink()
 		e.exec("TRUNCATE TABLE %s", e.table("trail"))

@@ -74,7 +74,7 @@ func TestMeterPipeline(t *testing.T) {
 	parts.Wait()
 	e.router()
 	e.sink()
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 
 	r, err := query.New(e.connect(), e.reg, e.db)
 	if err != nil {
@@ -116,7 +116,7 @@ func TestMeterPipeline(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.settledUsage("copy")
+	e.finalUsage("copy")
 	check("replayed", "copy")
 	e.derived("copy")
 	check("replayed and derived", "copy")

@@ -29,7 +29,7 @@ func TestMeterKeptForItsCopies(t *testing.T) {
 	first, again := twice(diffs)
 	e.frames("usage", first)
 	e.frames("usage", again)
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	e.derived("usage")
 	e.usageSize("derived", diffs)
 

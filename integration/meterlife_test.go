@@ -96,14 +96,14 @@ func TestMeterThroughDamage(t *testing.T) {
 	const diffs = 30
 	all := lifeDiffs(0, diffs, 5)
 	e.frames("usage", all)
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	e.derived("usage")
 	e.lifeBills("derived", "usage", diffs, sameName)
 
 	closed := e.closed("usage", time.Minute)
 	e.exec("ALTER TABLE %s DROP PARTITION ID '%s'", e.table("usage"), schemas.PartitionID(closed[0].Month, closed[0].ID))
 	e.killed()
-	e.mended(uint64(len(all)))
+	e.repaired(uint64(len(all)))
 	e.lifeBills("repaired", "usage", diffs, sameName)
 	e.derived("usage")
 	e.lifeBills("repaired and derived", "usage", diffs, sameName)
@@ -111,7 +111,7 @@ func TestMeterThroughDamage(t *testing.T) {
 	e.exec("INSERT INTO %[1]s SELECT * FROM %[1]s WHERE shard = %[2]d", e.table("usage"), uint64(closed[0].ID))
 	e.named("rows, ClickHouse has")
 	e.killed()
-	e.mended(uint64(len(all)))
+	e.repaired(uint64(len(all)))
 	e.lifeBills("copies taken out", "usage", diffs, sameName)
 	if _, err := rebuild.Derived(t.Context(), rebuild.Config{Registry: e.reg, DB: e.db}, "usage", false); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestMeterPutBack(t *testing.T) {
 	o.rollups()
 	before, after := lifeDiffs(0, 20, 1), append(lifeDiffs(20, 20, 2), lifeDiffs(0, 20, 3)...) // with copies of what was there
 	o.frames("usage", before)
-	o.settledUsage("usage")
+	o.finalUsage("usage")
 	o.derived("usage")
 	older := o.copied()
 	o.frames("usage", after)
@@ -181,7 +181,7 @@ func TestMeterPutBack(t *testing.T) {
 	o.lifeBills("before", "usage", 40, sameName)
 	o.putBack(older)
 	o.stored("usage", uint64(len(before)+len(after)), time.Minute)
-	o.settledUsage("usage")
+	o.finalUsage("usage")
 	o.lifeBills("restored", "usage", 40, sameName)
 	o.derived("usage")
 	o.lifeBills("restored and derived", "usage", 40, sameName)
@@ -198,7 +198,7 @@ func TestLostMeter(t *testing.T) {
 	stopRouter, stopSink, stopRollups := e.router(), e.sink(), e.rollups()
 	all := lifeDiffs(0, 20, 4)
 	e.frames("usage", all)
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	e.derived("usage")
 	stopRouter()
 	stopSink()
@@ -206,7 +206,7 @@ func TestLostMeter(t *testing.T) {
 	e.purgeKey(schemas.TopicKey("usage"))
 	e.named("topic usage: the registry does not know it")
 	e.killed()
-	e.mended(uint64(len(all)))
+	e.repaired(uint64(len(all)))
 	back, err := e.reg.Topic(t.Context(), "usage")
 	if err != nil || back.Kind != kinds.Meter || back.OnceWithin != topic.OnceWithin || !slices.Equal(back.Fields, topic.Fields) {
 		t.Fatalf("it came back as %+v, %v", back, err)
@@ -216,7 +216,7 @@ func TestLostMeter(t *testing.T) {
 	e.sink()
 	e.rollups()
 	e.frames("usage", append(lifeDiffs(20, 5, 4), all...))
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	e.derived("usage")
 	e.lifeBills("goes on", "usage", 25, sameName)
 }
@@ -230,7 +230,7 @@ func TestReplayIntoKinds(t *testing.T) {
 	e := running(t, meterTopic(t, "usage"), meterTopic(t, "copy"), wider, newTopic("bare"), newTopic("rows", columns...), dozensOf(t, kinds.Audit, "trail"), dozensOf(t, kinds.Metric, "points"))
 	all := lifeDiffs(0, 5, 6)
 	e.frames("usage", all)
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	for _, c := range []struct{ from, into, refused string }{
 		{"usage", "copy", ""},
 		{"usage", "wider", ""},
@@ -255,7 +255,7 @@ func TestReplayIntoKinds(t *testing.T) {
 			t.Errorf("%s into %s: %v", c.from, c.into, err)
 			continue
 		}
-		e.settledUsage(c.into)
+		e.finalUsage(c.into)
 		if n := e.count("SELECT count() FROM %s", e.table(c.into)); n != uint64(len(all)) {
 			t.Errorf("%s into %s: %d rows, want %d", c.from, c.into, n, len(all))
 		}

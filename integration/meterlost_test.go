@@ -34,15 +34,15 @@ func TestMeterLostCopies(t *testing.T) {
 				}
 				e.frames("usage", more)
 			}
-			e.settledUsage("usage")
+			e.finalUsage("usage")
 			if how == "part" { // one shard, two inserts, of which the second is lost
 				e.frames("usage", again[:diffs/2])
-				e.settledUsage("usage")
+				e.finalUsage("usage")
 				e.frames("usage", again[diffs/2:])
 			} else {
 				e.frames("usage", again)
 			}
-			e.settledUsage("usage")
+			e.finalUsage("usage")
 			e.derived("usage")
 			want := diffs
 			if how == "tail" {
@@ -62,7 +62,7 @@ func TestMeterLostCopies(t *testing.T) {
 				e.exec("ALTER TABLE %s DELETE WHERE startsWith(cause, 'c-') SETTINGS mutations_sync = 2", e.table("usage"))
 			}
 			e.sink(func(c *sinkConfig) { c.Retention.Now = early })
-			e.settledUsage("usage")
+			e.finalUsage("usage")
 			e.rollups()
 			e.derived("usage")
 			e.usageSize("stored again", want)
@@ -82,7 +82,7 @@ func TestMeterKeptForItsLostRows(t *testing.T) {
 	const diffs = 30
 	all := lifeDiffs(0, diffs, 5)
 	e.frames("usage", all)
-	e.settledUsage("usage")
+	e.finalUsage("usage")
 	e.derived("usage")
 	e.lifeBills("derived", "usage", diffs, sameName)
 	closed := e.closed("usage", time.Minute)[0]

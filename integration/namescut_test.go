@@ -86,7 +86,7 @@ func TestNamesOfWhatACutTook(t *testing.T) {
 			{Topic: "app", Letter: name}, {Topic: "app", Letter: name, Drop: true}, {Topic: "app", Letter: name, Drop: true, DryRun: true}, // of another
 			{Topic: "app", Letter: schemas.Source{Seq: l.Seq}, Drop: true}, // of what has the number now, by chance
 		} {
-			if err := d.settled1(q); !errors.Is(err, schemas.ErrRequest) {
+			if err := d.resolvedOne(q); !errors.Is(err, schemas.ErrRequest) {
 				t.Errorf("%+v: %v", q, err)
 			}
 		}
@@ -177,8 +177,8 @@ func (e *env) goesOn(pos string) error {
 	return err
 }
 
-// settled1 settles what must not be, and returns the error.
-func (e *env) settled1(q deadletters.Request) error {
+// resolvedOne settles what must not be, and returns the error.
+func (e *env) resolvedOne(q deadletters.Request) error {
 	e.t.Helper()
 	nc := e.connect()
 	d, err := deadletters.New(e.t.Context(), nc, e.registry(nc), nil, e.db)

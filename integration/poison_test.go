@@ -223,7 +223,7 @@ func TestLargestMessages(t *testing.T) {
 	e.publish("events.app.2026-02.0", strings.Repeat("{}\n", limit/3)) // now is not in February
 	e.publish("events.app.2026-02.0", `{"ts":"2026-02-02T00:00:00Z","message":"after them"}`)
 	e.stored("app", 1, 20*time.Second)
-	e.settled()
+	e.resolved()
 	rep := e.verify(1 + 1 + 1 + uint64(limit/2) + uint64(limit/3))
 	if rep.Stored != 1 {
 		t.Errorf("%d events are stored, want 1", rep.Stored)

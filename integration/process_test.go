@@ -99,7 +99,7 @@ func runPart(spec string) error {
 		return err
 	}
 	if p.Role == "cleaner" {
-		return runCleaner(ctx, cleaner.Config{Registry: reg, DB: db, Settle: cleanerSettle, Crash: crash})
+		return runCleaner(ctx, cleaner.Config{Registry: reg, DB: db, MinAge: cleanerMinAge, Crash: crash})
 	}
 	run, err := withJanitor(ctx, nc, sinkConfig{Config: sinks.Config{Registry: reg, DB: db, Linger: 20 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Crash: crash, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { _, _ = fmt.Fprintln(os.Stderr, ref, err) },

@@ -136,7 +136,7 @@ func TestEngineFolderRestored(t *testing.T) {
 		t.Errorf("a plan changed the table: %d rows", got)
 	}
 	o.carryOut(plan)
-	o.mended(80)
+	o.repaired(80)
 	if got := o.rowsHash("app"); got != want {
 		t.Errorf("the table has %s, want %s", got, want)
 	}

@@ -51,9 +51,9 @@ func (e *env) verify(accepted uint64) *verify.Report {
 	return rep
 }
 
-// settled waits until nothing is on its way: no stray either, which is dead a moment
+// resolved waits until nothing is on its way: no stray either, which is dead a moment
 // before it is taken out of EVENTS, and counted in both.
-func (e *env) settled() {
+func (e *env) resolved() {
 	e.t.Helper()
 	eventually(e.t, 20*time.Second, func() error {
 		rep, err := e.proof("")

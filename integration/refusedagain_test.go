@@ -93,11 +93,11 @@ func TestRefusedFrameComesAgain(t *testing.T) {
 			send(2, nil)
 			send(3, nil) // whole
 			e.stored("app", 1+first, 30*time.Second)
-			if did := e.settle(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 2 || did[deadletters.Kept] != 1 {
+			if did := e.resolve(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 2 || did[deadletters.Kept] != 1 {
 				t.Errorf("%v, want 2 retried, and the damaged one kept", did)
 			}
 			e.stored("app", 3+first, 30*time.Second)
-			if did := e.settle(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
+			if did := e.resolve(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
 				t.Errorf("%v, want 1 dropped", did)
 			}
 			eventually(t, 30*time.Second, func() error {

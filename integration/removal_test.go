@@ -25,7 +25,7 @@ import (
 
 // removals is how the tests here remove topics.
 func (e *env) removals(crash func(string)) removal.Config {
-	return removal.Config{Registry: e.registry(e.connect()), DB: e.db, Settle: 500 * time.Millisecond, Crash: crash}
+	return removal.Config{Registry: e.registry(e.connect()), DB: e.db, QuietTime: 500 * time.Millisecond, Crash: crash}
 }
 
 // remove removes a topic, by two processes at once, and holds that nothing of it is left.
@@ -338,7 +338,7 @@ func TestRemovedNameIsRestored(t *testing.T) {
 			e.exec("ALTER TABLE %s DELETE WHERE key = '%s' SETTINGS mutations_sync = 1", e.table(schemas.TableLedger), schemas.TopicKey("app"))
 		}
 		e.named("run `almanac repair app`, which restores its descriptor")
-		e.mended(15)
+		e.repaired(15)
 		if now, err := e.reg.Topic(t.Context(), "app"); err != nil || now.First != live.First || now.Version != live.Version {
 			t.Errorf("copied %t: restored is %+v, %v; it was %+v", copied, now, err, live)
 		}

@@ -98,9 +98,9 @@ func (e *env) named(words string) {
 	}
 }
 
-// mended plans and applies, twice, and fails the test unless the second plan is
+// repaired plans and applies, twice, and fails the test unless the second plan is
 // empty and everything is proven.
-func (e *env) mended(accepted uint64) {
+func (e *env) repaired(accepted uint64) {
 	e.t.Helper()
 	e.carryOut(e.plan())
 	if p := e.plan(); len(p.Actions) > 0 {
@@ -127,8 +127,8 @@ func TestRepairWhileShardsRotate(t *testing.T) {
 	e.routed("app", 70)
 	e.carryOut(plan)
 	e.stored("app", 70, 30*time.Second)
-	e.settled()
-	e.mended(70)
+	e.resolved()
+	e.repaired(70)
 }
 
 func does(p *repair.Plan, do repair.Do) bool {
@@ -274,7 +274,7 @@ func TestRepairRowsAndRegistry(t *testing.T) {
 			if p := e.plan(); p.Todo() == 0 && !healed {
 				t.Error("nothing is planned")
 			}
-			e.mended(n)
+			e.repaired(n)
 			if got := e.rowsHash("app"); got != want {
 				t.Errorf("the table has %s, want %s", got, want)
 			}

@@ -51,7 +51,7 @@ func TestRepairKilled(t *testing.T) {
 	}
 	e.say(p, 5)
 	e.stored("app", n+5, 30*time.Second)
-	e.mended(n + 5)
+	e.repaired(n + 5)
 }
 
 // Rows that a closed shard's end lost, or that stood where SHARDS was purged since,
@@ -80,7 +80,7 @@ func TestVerifyLostEnds(t *testing.T) {
 	if err != nil || rep.OK() || rep.Missing != 1 || rep.Doubled != 1 {
 		t.Errorf("verify does not see that one row stands in for another: %d missing, %d doubled, %v, %v", rep.Missing, rep.Doubled, rep.Problems, err)
 	}
-	e.mended(13)
+	e.repaired(13)
 	if got := e.rowsHash("app"); got != want {
 		t.Errorf("the table has %s, want %s", got, want)
 	}

@@ -56,7 +56,7 @@ func TestRepairGap(t *testing.T) {
 			e.say(p, 5)
 			if healed {
 				e.stored("app", 15, 30*time.Second)
-				e.mended(15)
+				e.repaired(15)
 				return
 			}
 			e.stored("app", 12, 30*time.Second)
@@ -144,7 +144,7 @@ func TestRepairLostRegistry(t *testing.T) {
 			if err != nil || got.Lanes != 2 || len(got.Fields) != 1 || got.Fields[0] != (schemas.Field{Name: "ms", Type: schemas.TypeFloat64, Since: 1}) {
 				t.Errorf("the topic came back as %+v, %v", got, err)
 			}
-			e.mended(75)
+			e.repaired(75)
 			e.whole("app", 75)
 		})
 	}
@@ -176,6 +176,6 @@ func TestRepairLostCheckpoint(t *testing.T) {
 	e.named("checkpoint")
 	e.carryOut(e.plan())
 	e.stored("app", 25, 30*time.Second)
-	e.mended(26)
+	e.repaired(26)
 	e.whole("app", 25)
 }

@@ -55,7 +55,7 @@ func TestRepairActiveRange(t *testing.T) {
 			e.publishAt(p, first)
 			e.stored("app", 1, 30*time.Second)
 			c.damage(e, e.shards("app")[0])
-			e.mended(1)
+			e.repaired(1)
 			before, after := minute.Add(time.Second), minute.Add(50*time.Second)
 			e.publishAt(p, before, after) // within the minute, as the router knows the range
 			e.stored("app", 3, 30*time.Second)

@@ -13,20 +13,20 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// settlingErasure is a topic with an erasure that was killed while it settled. Its fence lies within a
+// waitingErasure is a topic with an erasure that was killed while it settled. Its fence lies within a
 // shard: the frame at it was routed after the erasure was entered.
-type settlingErasure struct {
+type waitingErasure struct {
 	*env
 	x     *erasure.Eraser
 	first ledger.Erasure
 }
 
-func startSettling(t *testing.T) *settlingErasure {
+func startWaiting(t *testing.T) *waitingErasure {
 	t.Helper()
 	e := start(t, oneLane("app", 100_000))
 	stop := e.router()
 	e.sink()
-	h := &settlingErasure{env: e, x: e.eraser()}
+	h := &waitingErasure{env: e, x: e.eraser()}
 	h.log("u-1", 10)
 	h.stored("app", 10, 30*time.Second)
 	stop()
@@ -42,7 +42,7 @@ func startSettling(t *testing.T) *settlingErasure {
 }
 
 // log sends events of a user as one frame.
-func (h *settlingErasure) log(user string, times int) {
+func (h *waitingErasure) log(user string, times int) {
 	h.t.Helper()
 	p := h.producer("app", wholeFrames)
 	for range times {
@@ -51,7 +51,7 @@ func (h *settlingErasure) log(user string, times int) {
 	h.flush(p)
 }
 
-func (h *settlingErasure) begin(user string) ledger.Erasure {
+func (h *waitingErasure) begin(user string) ledger.Erasure {
 	h.t.Helper()
 	job, err := h.x.Start(h.t.Context(), erasure.Request{Topic: "app", Users: []string{user}})
 	if err != nil {
@@ -61,7 +61,7 @@ func (h *settlingErasure) begin(user string) ledger.Erasure {
 }
 
 // taken carries an erasure out and expects that it takes so many rows.
-func (h *settlingErasure) taken(e ledger.Erasure, rows uint64) {
+func (h *waitingErasure) taken(e ledger.Erasure, rows uint64) {
 	h.t.Helper()
 	job, err := h.x.Run(h.t.Context(), "app", e.ID)
 	if err != nil || job.State != ledger.Erased || job.Rows != rows {
@@ -71,11 +71,11 @@ func (h *settlingErasure) taken(e ledger.Erasure, rows uint64) {
 
 // An erasure that was killed while it settled ends also where what tells how far it covers a shard left
 // SHARDS meanwhile: it is noted before. Where it was not, another of the same ends it.
-func TestSettlingErasureAfterItsFramesLeft(t *testing.T) {
+func TestWaitingErasureAfterItsFramesLeft(t *testing.T) {
 	t.Parallel()
 	t.Run("by the purge of another", func(t *testing.T) {
 		t.Parallel()
-		h := startSettling(t)
+		h := startWaiting(t)
 		second := h.begin("u-7")
 		h.taken(second, 7)
 		if job, err := h.x.Purge(t.Context(), "app", second.ID); err != nil || job.Purged.Frames != 2 {
@@ -88,7 +88,7 @@ func TestSettlingErasureAfterItsFramesLeft(t *testing.T) {
 	})
 	t.Run("by age", func(t *testing.T) {
 		t.Parallel()
-		h := startSettling(t)
+		h := startWaiting(t)
 		nc := h.connect()
 		j, err := retention.New(t.Context(), nc, retention.Config{Registry: h.registry(nc), DB: h.db, Now: func() time.Time { return time.Now().AddDate(0, 0, 8) }})
 		if err != nil {
@@ -106,7 +106,7 @@ func TestSettlingErasureAfterItsFramesLeft(t *testing.T) {
 	})
 	t.Run("unnoted", func(t *testing.T) {
 		t.Parallel()
-		h := startSettling(t)
+		h := startWaiting(t)
 		shards, err := streams.Open(t.Context(), h.reg.JetStream(), schemas.StreamShards)
 		if err != nil {
 			t.Fatal(err)

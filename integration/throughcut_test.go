@@ -83,7 +83,7 @@ func TestRunningThroughACut(t *testing.T) {
 				return nil
 			})
 			hears(12, "since")
-			d.mended(53)
+			d.repaired(53)
 			if n := d.count("SELECT uniqExact(message) FROM %s", d.table("app")); n != 53 {
 				t.Errorf("%d events, want 53", n)
 			}

@@ -55,7 +55,7 @@ func (e *env) timers() *timersEnv {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	if te.Timers, err = timers.Open(e.t.Context(), e.connect(), e.reg.Beside(e.db), schemas.DefaultTimerTopic, timers.Config{Archive: &querytimers.Archive{DB: e.db}}); err != nil {
+	if te.Timers, err = timers.Open(e.t.Context(), e.connect(), e.reg.WithThird(e.db), schemas.DefaultTimerTopic, timers.Config{Archive: &querytimers.Archive{DB: e.db}}); err != nil {
 		e.t.Fatal(err)
 	}
 	s := httptest.NewServer(http.HandlerFunc(te.serve))

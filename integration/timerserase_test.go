@@ -107,7 +107,7 @@ func TestErasureHidesTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := ledger.Erasure{Topic: topic, From: 0, To: time.Now().Add(time.Hour).UnixNano(), Schema: 1, Fence: fence, Front: schemas.StreamTimers, State: ledger.Settling}
+	entry := ledger.Erasure{Topic: topic, From: 0, To: time.Now().Add(time.Hour).UnixNano(), Schema: 1, Fence: fence, Front: schemas.StreamTimers, State: ledger.Waiting}
 	byUser, byFilter := entry, entry
 	byUser.ID, byUser.Users, byUser.Cond, byUser.Params = "e-1", []string{"u-7"}, "user_id = {p1:String}", map[string]string{"p1": "u-7"}
 	byFilter.ID, byFilter.Where, byFilter.Cond, byFilter.Params = "e-2", "timer_id = 'of-filter'", "timer_id = {p1:String}", map[string]string{"p1": "of-filter"}

@@ -40,7 +40,7 @@ func TestTrailForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.settledUsage("trail")
+	e.finalUsage("trail")
 	e.closed("trail", time.Minute)
 	kept := e.sealed("")
 	if len(kept) == 0 {
@@ -85,7 +85,7 @@ func TestTrailForgets(t *testing.T) {
 		if err != nil || len(reports) != 1 || len(reports[0].Problems) > 0 || len(reports[0].Replaced) != replaced || !strings.Contains(strings.Join(reports[0].Replaced, "\n"), why) {
 			t.Errorf("%s: %+v, %v", when, reports, err)
 		}
-		e.mended(2 * changes)
+		e.repaired(2 * changes)
 	}
 
 	topic.Anonymise = schemas.Anonymise{AfterDays: 7, Fields: []string{"user_id", "before", "after"}}

@@ -141,7 +141,7 @@ func TestForeignMessageIsKeptOnce(t *testing.T) {
 	e.say(e.producer("app"), 3)
 	e.stored("app", 3, 60*time.Second)
 	e.foreign(1)
-	e.settled()
+	e.resolved()
 	e.verify(4)
 }
 

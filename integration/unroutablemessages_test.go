@@ -41,7 +41,7 @@ func TestWildcardSubjectsAreUnroutable(t *testing.T) {
 		}
 		return err
 	})
-	e.settled()
+	e.resolved()
 	e.verify(n + 12)
 	// They are taken out of EVENTS, so that they are not read again.
 	eventually(t, 30*time.Second, func() error {

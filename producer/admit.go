@@ -52,9 +52,9 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 	return a, nil
 }
 
-// makeRoom takes size bytes of the buffer for a logged event, by the policy. It
+// makeSpace takes size bytes of the buffer for a logged event, by the policy. It
 // returns why it could not, or "".
-func (p *Producer) makeRoom(size int) (cause string) {
+func (p *Producer) makeSpace(size int) (cause string) {
 	if p.buffer.take(size) {
 		if p.spool != nil {
 			p.sender.press()

@@ -165,8 +165,8 @@ func (b *Batch) hadAt(seq uint64) {
 	}
 }
 
-// room takes room for one event, and waits for it until ctx ends.
-func (p *Producer) room(ctx context.Context, size int) error {
+// space takes room for one event, and waits for it until ctx ends.
+func (p *Producer) space(ctx context.Context, size int) error {
 	if p.buffer.take(size) {
 		return nil
 	}

@@ -84,9 +84,9 @@ func (b *budget) cut(left float64, sent, now time.Time) {
 	b.bytes, b.cutAt = max(1, b.bytes*left), now
 }
 
-// room is how many bytes a new frame may have beside those in flight: any, when
+// space is how many bytes a new frame may have beside those in flight: any, when
 // there are none.
-func (b *budget) room(inFlight int) int {
+func (b *budget) space(inFlight int) int {
 	if inFlight == 0 {
 		return maxBufferBytes
 	}

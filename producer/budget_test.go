@@ -49,7 +49,7 @@ func TestBudgetFollowsTheStream(t *testing.T) {
 			var done int
 			var longest time.Duration
 			for range 5000 {
-				for b.room(len(flying)*frame) >= frame {
+				for b.space(len(flying)*frame) >= frame {
 					flying = append(flying, flight{now, q.answer(frame, now)})
 				}
 				f := flying[0]
@@ -92,8 +92,8 @@ func TestBudgetIsCutOnceForAFloodAndComesBack(t *testing.T) {
 		b.refused(now, now.Add(time.Second))
 		now = now.Add(time.Second)
 	}
-	if b.room(0) != maxBufferBytes || b.room(1) > 0 {
-		t.Fatalf("room for %d bytes, %d beside one in flight: want one frame at a time", b.room(0), b.room(1))
+	if b.space(0) != maxBufferBytes || b.space(1) > 0 {
+		t.Fatalf("room for %d bytes, %d beside one in flight: want one frame at a time", b.space(0), b.space(1))
 	}
 	for range 10_000 {
 		b.stored(100_000, 100_000, now, now.Add(time.Millisecond))

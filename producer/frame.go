@@ -30,9 +30,9 @@ type laneFrame struct {
 	keyed *Batch        // whose frame it is, under a key
 	part  *schemas.Part // of a keyed batch; else nil
 
-	builder *frame.Builder
-	claimed bool // a goroutine encodes it
-	settled bool // stored or given up
+	builder  *frame.Builder
+	claimed  bool // a goroutine encodes it
+	resolved bool // stored or given up
 
 	head    schemas.Frame
 	payload []byte
@@ -81,7 +81,7 @@ func (l *lane) encode(f *laneFrame) {
 	defer l.mu.Unlock()
 	l.p.unencoded.Add(-1)
 	f.builder, f.head = nil, head
-	if f.settled { // given up meanwhile
+	if f.resolved { // given up meanwhile
 		l.p.payloads.put(payload)
 		return
 	}

@@ -156,7 +156,7 @@ func (b *Batch) fill(ctx context.Context, some []place) (*laneFrame, error) {
 	}
 	for _, at := range some {
 		r := &b.rows[at.row]
-		if err := b.p.room(ctx, r.size); err != nil {
+		if err := b.p.space(ctx, r.size); err != nil {
 			b.p.buffer.release(f.events, f.charge)
 			f.builder.Reset()
 			b.p.builders.put(f.builder)

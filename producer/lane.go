@@ -156,7 +156,7 @@ func (l *lane) closeDue(now time.Time) {
 func (l *lane) nextSend(now time.Time, room int) *laneFrame {
 	f := l.window.due(now)
 	if f == nil {
-		if len(l.queue) == 0 || l.behind() || l.window.held() || !l.window.room(l.floor()) {
+		if len(l.queue) == 0 || l.behind() || l.window.held() || !l.window.space(l.floor()) {
 			return nil
 		}
 		if f = l.queue[0]; f.payload == nil || weigh(len(f.payload)) > room {
@@ -219,9 +219,9 @@ func (l *lane) giveUp(f *laneFrame, cause string, err error) {
 }
 
 func (l *lane) resolve(f *laneFrame, err error) {
-	f.settled = true
+	f.resolved = true
 	if f.spooled {
-		l.p.spool.Settled(f.events)
+		l.p.spool.Acked(f.events)
 	}
 	l.free(f)
 	l.p.sender.post(f.waiters, err)

@@ -15,10 +15,10 @@ func TestModelHoldsLanesAsProducersDo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		real, modelled := newWindow(schemas.MaxInFlight), model.NewWindow()
 		for range rapid.IntRange(1, 300).Draw(rt, "steps") {
-			if got, want := modelled.Room(), real.room(math.MaxUint64); got != want {
+			if got, want := modelled.Space(), real.space(math.MaxUint64); got != want {
 				rt.Fatalf("the model says room %t, the window %t", got, want)
 			}
-			if real.room(math.MaxUint64) && rapid.IntRange(0, 2).Draw(rt, "add") > 0 {
+			if real.space(math.MaxUint64) && rapid.IntRange(0, 2).Draw(rt, "add") > 0 {
 				f := &laneFrame{}
 				real.add(f)
 				if got := modelled.Add(); got != f.seq {

@@ -90,7 +90,7 @@ func TestCloseIsBounded(t *testing.T) {
 	})
 }
 
-func TestBlockWaitsForRoomOrClose(t *testing.T) {
+func TestBlockWaitsForSpaceOrClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free atomic.Bool
 		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{outcome: stored}, free.Load() }}

@@ -96,7 +96,7 @@ func (p *Producer) Log(ev Event) {
 		p.dropNew(causeOf(err))
 		return
 	}
-	if cause := p.makeRoom(a.size); cause != "" {
+	if cause := p.makeSpace(a.size); cause != "" {
 		p.dropNew(cause)
 		return
 	}

@@ -81,7 +81,7 @@ func (s *sender) load(l *lane, r *spool.Record) (loaded, done bool) {
 	if r.Head.Seq < l.window.next {
 		return false, true
 	}
-	if !l.window.fits(r.Head.Seq, l.floor()) || l.window.held() || weigh(len(r.Payload)) > s.budget.room(s.inFlightBytes) {
+	if !l.window.fits(r.Head.Seq, l.floor()) || l.window.held() || weigh(len(r.Payload)) > s.budget.space(s.inFlightBytes) {
 		return false, false
 	}
 	payload, _ := s.p.payloads.get()

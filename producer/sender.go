@@ -171,7 +171,7 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		}
 		var f *laneFrame
 		if s.p.confirmed.Load() {
-			f = l.nextSend(now, s.budget.room(s.inFlightBytes))
+			f = l.nextSend(now, s.budget.space(s.inFlightBytes))
 		}
 		if f == nil {
 			next, well = l.wakeAt()

@@ -77,7 +77,7 @@ func (l *lane) mark() {
 	}
 	if up := min(l.window.oldest-1, l.spool.last); up > l.spool.marked {
 		l.spool.marked = up
-		l.p.spool.Settle(l.stream(), up)
+		l.p.spool.Ack(l.stream(), up)
 	}
 }
 

@@ -20,9 +20,9 @@ type window struct {
 
 func newWindow(limit int) window { return window{limit: limit, oldest: 1, next: 1} }
 
-// room says whether one more frame may be sent: below floor is nothing that may
+// space says whether one more frame may be sent: below floor is nothing that may
 // still be sent again, beside what is in the window.
-func (w *window) room(floor uint64) bool { return w.fits(w.next, floor) }
+func (w *window) space(floor uint64) bool { return w.fits(w.next, floor) }
 
 // fits is room for the frame of a seq, next or above it.
 func (w *window) fits(seq, floor uint64) bool {

@@ -16,18 +16,18 @@ func TestWindow(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit, add int
 		take       []uint64
-		room       bool
+		space      bool
 		oldest     uint64
 	}{
-		"empty":                         {limit: 64, room: true, oldest: 1},
-		"one below the limit":           {limit: 4, add: 3, room: true, oldest: 1},
+		"empty":                         {limit: 64, space: true, oldest: 1},
+		"one below the limit":           {limit: 4, add: 3, space: true, oldest: 1},
 		"at the limit":                  {limit: 4, add: 4, oldest: 1},
-		"one answered":                  {limit: 4, add: 4, take: []uint64{2}, room: true, oldest: 1},
+		"one answered":                  {limit: 4, add: 4, take: []uint64{2}, space: true, oldest: 1},
 		"full":                          {limit: 64, add: 64, oldest: 1},
 		"a stuck oldest holds the lane": {limit: 64, add: 64, take: []uint64{2, 3, 4, 64}, oldest: 1},
-		"the oldest answered":           {limit: 64, add: 64, take: []uint64{2, 1}, room: true, oldest: 3},
-		"all answered":                  {limit: 64, add: 3, take: []uint64{3, 1, 2}, room: true, oldest: 4},
-		"answered twice":                {limit: 2, add: 2, take: []uint64{1, 1, 1}, room: true, oldest: 2},
+		"the oldest answered":           {limit: 64, add: 64, take: []uint64{2, 1}, space: true, oldest: 3},
+		"all answered":                  {limit: 64, add: 3, take: []uint64{3, 1, 2}, space: true, oldest: 4},
+		"answered twice":                {limit: 2, add: 2, take: []uint64{1, 1, 1}, space: true, oldest: 2},
 		"never sent":                    {limit: 2, add: 2, take: []uint64{0, 3, 66}, oldest: 1},
 	} {
 		w := newWindow(c.limit)
@@ -37,8 +37,8 @@ func TestWindow(t *testing.T) {
 		for _, seq := range c.take {
 			w.take(seq)
 		}
-		if w.room(math.MaxUint64) != c.room || w.oldest != c.oldest {
-			t.Errorf("%s: room %v, oldest %d; want %v, %d", name, w.room(math.MaxUint64), w.oldest, c.room, c.oldest)
+		if w.space(math.MaxUint64) != c.space || w.oldest != c.oldest {
+			t.Errorf("%s: room %v, oldest %d; want %v, %d", name, w.space(math.MaxUint64), w.oldest, c.space, c.oldest)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestWindowNeverOutrunsTheRouter(t *testing.T) {
 		w := newWindow(limit)
 		open, last := map[uint64]bool{}, uint64(0)
 		for range rapid.IntRange(1, 500).Draw(rt, "steps") {
-			if w.room(math.MaxUint64) && rapid.Bool().Draw(rt, "send") {
+			if w.space(math.MaxUint64) && rapid.Bool().Draw(rt, "send") {
 				f := new(laneFrame)
 				w.add(f)
 				if f.seq != last+1 {
@@ -126,7 +126,7 @@ func TestWindowBoundsHowLateAFrameComes(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 400).Draw(rt, "steps") {
-			if w.room(math.MaxUint64) && rapid.IntRange(0, 3).Draw(rt, "new") > 0 {
+			if w.space(math.MaxUint64) && rapid.IntRange(0, 3).Draw(rt, "new") > 0 {
 				f := new(laneFrame)
 				w.add(f)
 				send(f)
@@ -151,7 +151,7 @@ func TestWindowBoundsHowLateAFrameComes(t *testing.T) {
 	w := newWindow(schemas.MaxInFlight) // and so many there can be
 	later := 0
 	w.add(new(laneFrame))
-	for ; later <= most && w.room(math.MaxUint64); later++ {
+	for ; later <= most && w.space(math.MaxUint64); later++ {
 		f := new(laneFrame)
 		w.add(f)
 		w.take(f.seq)

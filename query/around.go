@@ -74,7 +74,7 @@ func (r *Reader) Around(ctx context.Context, req AroundRequest) (*Around, error)
 	var sides [2]Page
 	g, gctx := fanout.WithContext(ctx)
 	for i, asc := range []bool{false, true} {
-		g.Go(func() error { return r.beside(gctx, &req, n, asc, &sides[i]) })
+		g.Go(func() error { return r.side(gctx, &req, n, asc, &sides[i]) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func (r *Reader) Around(ctx context.Context, req AroundRequest) (*Around, error)
 	return out, nil
 }
 
-// beside adds to out the n events next to one, in a direction.
-func (r *Reader) beside(ctx context.Context, req *AroundRequest, n int, asc bool, out *Page) error {
+// side adds to out the n events next to one, in a direction.
+func (r *Reader) side(ctx context.Context, req *AroundRequest, n int, asc bool, out *Page) error {
 	id, err := schemas.ParseID(req.ID)
 	if err != nil {
 		return joinRequest(err)

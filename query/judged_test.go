@@ -146,7 +146,7 @@ func evaluatedFilter(t *rapid.T, depth int) string {
 
 // What a page takes from fresh frames without ClickHouse is, byte for byte, what
 // ClickHouse says of the same frames: which events match, their order, their JSON.
-func TestJudgedAsByClickHouse(t *testing.T) {
+func TestEvaluatedAsByClickHouse(t *testing.T) {
 	t.Parallel()
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
 	db, err := tables.Open(srv.HTTPDSN())

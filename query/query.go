@@ -61,7 +61,7 @@ func open(nc *nats.Conn, reg *registry.Registry, db *tables.DB, index *recent.In
 			return nil, fmt.Errorf("query: stream %s: %w", stream, err)
 		}
 	}
-	reg = reg.Beside(db)
+	reg = reg.WithThird(db)
 	return &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), index: index}, nil
 }
 

@@ -109,7 +109,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 func rotatedAt(entries []registry.Shard, i int) time.Time {
 	s := &entries[i]
 	for j := i + 1; j < len(entries) && entries[j].Month == s.Month; j++ {
-		if o := &entries[j]; o.Beside(s) {
+		if o := &entries[j]; o.SameLane(s) {
 			return o.CreatedAt
 		}
 	}

@@ -70,7 +70,7 @@ func (j *Job) storedCondition(ctx context.Context, s *shard) (string, map[string
 		return "", nil, err
 	}
 	upTo := map[uint64]ledger.Cover{}
-	for _, e := range l.Only(ledger.Settling, ledger.Erasing) {
+	for _, e := range l.Only(ledger.Waiting, ledger.Erasing) {
 		if !s.Overlaps(e.From, e.To) {
 			continue
 		}

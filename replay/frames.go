@@ -19,7 +19,7 @@ const (
 )
 
 // read gives the units of a shard after a mark, in order, from whichever source has them.
-func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, give func(*unit) error) error {
+func (j *Job) read(ctx context.Context, s *shard, after position, batch int, give func(*unit) error) error {
 	next := max(after.Number+1, s.from)
 	below := brought{known: next == 1} // by all positions below next, where it is known
 	for next <= s.to {
@@ -73,7 +73,7 @@ func (j *Job) readFrames(ctx context.Context, s *shard, seq, next uint64, batch 
 				if whole = p.Pos == next && p.Cleared == ""; !whole {
 					return false, nil
 				}
-				units = append(units, &unit{shard: s, end: mark{Number: p.Pos}, frame: p, data: msg.Data, expected: p.Rows})
+				units = append(units, &unit{shard: s, end: position{Number: p.Pos}, frame: p, data: msg.Data, expected: p.Rows})
 				below = brought{p.ShardRows, true}
 				seq, next, size = msg.Sequence+1, next+1, size+len(msg.Data)
 				return len(units) < batch && size < batchBytes && next <= end, nil

@@ -74,7 +74,7 @@ func (m *merge) fill(o *open, g *given) (err error) {
 		if o.unit, err = o.st.next(o.unit); err != nil || o.unit == nil {
 			o.st.close()
 			if err == nil {
-				o.shard.at = mark{Number: o.shard.to}
+				o.shard.at = position{Number: o.shard.to}
 			}
 			return err
 		}

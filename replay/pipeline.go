@@ -24,7 +24,7 @@ const (
 // stream is units under way: rendered side by side, taken in order.
 type stream struct {
 	units chan *unit
-	room  *semaphore.Weighted
+	space *semaphore.Weighted
 	// buffers are for units that come, from those that were taken.
 	buffers *buffers
 	stop    context.CancelFunc
@@ -37,7 +37,7 @@ type stream struct {
 func (j *Job) pipe(ctx context.Context, shards []*shard, workers, batch int, ahead int64, single bool) *stream {
 	ctx, cancel := context.WithCancel(ctx)
 	g, gctx := fanout.WithContext(ctx)
-	st := &stream{units: make(chan *unit, min(maxUnits, 4*workers*batch)), room: semaphore.NewWeighted(ahead), buffers: &j.buffers, stop: cancel, group: g, ctx: gctx}
+	st := &stream{units: make(chan *unit, min(maxUnits, 4*workers*batch)), space: semaphore.NewWeighted(ahead), buffers: &j.buffers, stop: cancel, group: g, ctx: gctx}
 	work := make(chan *unit)
 	g.Go(func() error {
 		defer close(st.units)
@@ -46,7 +46,7 @@ func (j *Job) pipe(ctx context.Context, shards []*shard, workers, batch int, ahe
 			err := j.read(gctx, s, s.at, batch, func(u *unit) error {
 				u.ready = make(chan struct{})
 				u.weight = min(ahead, int64(3*u.size()))
-				if err := st.room.Acquire(gctx, u.weight); err != nil {
+				if err := st.space.Acquire(gctx, u.weight); err != nil {
 					return err
 				}
 				for _, c := range []chan *unit{st.units, work} {
@@ -95,7 +95,7 @@ const storedRowBytes = 256
 // next is the next unit, or nil at the end. The unit before it is given back.
 func (st *stream) next(before *unit) (*unit, error) {
 	if before != nil {
-		st.room.Release(before.weight)
+		st.space.Release(before.weight)
 		st.buffers.put(before.lines)
 		before.lines = nil
 	}

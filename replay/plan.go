@@ -14,8 +14,8 @@ type shard struct {
 	tailSeq  uint64 // in SHARDS
 	held     uint64 // the last position that SHARDS has, 0 for none: what is above it only ClickHouse has
 	from, to uint64
-	rows     uint64 // an estimate of its events between them
-	at       mark   // how far the sink has taken it
+	rows     uint64   // an estimate of its events between them
+	at       position // how far the sink has taken it
 	// unsaved is the first position that a topic was sent since the cursor was saved.
 	unsaved uint64
 }

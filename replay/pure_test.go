@@ -22,7 +22,7 @@ func TestGiven(t *testing.T) {
 			return entry{ts: rapid.Int64Range(1, 3).Draw(t, "ts"), id: schemas.ID{15: rapid.Byte().Draw(t, "id") % 4}, events: 1}
 		}), 1, 30).Draw(t, "events")
 		unit := func(rows []entry) *unit {
-			u := &unit{end: mark{Number: 7}, rows: slices.Clone(rows)}
+			u := &unit{end: position{Number: 7}, rows: slices.Clone(rows)}
 			if len(rows) > 0 {
 				u.rows = rapid.Permutation(u.rows).Draw(t, "as the source has them")
 			}

@@ -45,7 +45,7 @@ func New(ctx context.Context, cfg Config) (*Replayer, error) {
 	if _, err := streams.Open(ctx, js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("replay: stream %s: %w", schemas.StreamShards, err)
 	}
-	cfg.Registry = cfg.Registry.Beside(cfg.DB)
+	cfg.Registry = cfg.Registry.WithThird(cfg.DB)
 	return &Replayer{cfg: cfg, js: js, ledger: registry.NewLedgerCache(cfg.Registry)}, nil
 }
 
@@ -75,8 +75,8 @@ type state struct {
 	Spec Spec `json:"spec"`
 	// At is, by position, the shard the job is in: those before it are done.
 	At schemas.Shard `json:"at,omitempty"`
-	// Marks are the shards that were begun and, by position, not finished.
-	Marks map[schemas.Shard]mark `json:"marks,omitempty"`
+	// Positions are the shards that were begun and, by position, not finished.
+	Positions map[schemas.Shard]position `json:"marks,omitempty"`
 	// Events were replayed so far.
 	Events uint64 `json:"events"`
 	// Ends, of a job into a topic, are the last positions it replays, and After those

@@ -116,7 +116,7 @@ func (j *Job) plan(ctx context.Context) ([]*shard, error) {
 		if s.to == 0 {
 			continue
 		}
-		s.at = j.state.Marks[s.ID]
+		s.at = j.state.Positions[s.ID]
 		if (s.at.Number > 0 || s.at.Given != nil) && j.spec.Order == ByTime {
 			j.begun = append(j.begun, s)
 		}
@@ -265,13 +265,13 @@ func (j *Job) save(ctx context.Context, done bool) error {
 	now := j.r.cfg.Clock.Now()
 	j.state.Events = j.done.events.Load()
 	if len(j.begun) > 0 || done {
-		j.state.Marks = make(map[schemas.Shard]mark, len(j.begun))
+		j.state.Positions = make(map[schemas.Shard]position, len(j.begun))
 		for _, s := range j.begun {
-			j.state.Marks[s.ID], s.unsaved = s.at, 0
+			j.state.Positions[s.ID], s.unsaved = s.at, 0
 		}
 	}
 	if done {
-		j.state.Marks, j.state.At = nil, 0
+		j.state.Positions, j.state.At = nil, 0
 	}
 	var err error
 	if j.entry.State, err = json.Marshal(&j.state); err != nil {

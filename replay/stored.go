@@ -152,7 +152,7 @@ func (c *cutter) take(b *storedBlock) error {
 		if c.row < g.rows {
 			continue // the rest is in the next block
 		}
-		u := &unit{shard: c.shard, end: mark{Number: g.pos}, pieces: c.open, expected: int(g.rows)}
+		u := &unit{shard: c.shard, end: position{Number: g.pos}, pieces: c.open, expected: int(g.rows)}
 		c.groups, c.row, c.open = c.groups[1:], 0, nil
 		if err := c.give(u); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 type unit struct {
 	shard *shard
 	// end is where the shard is replayed to once the unit is.
-	end mark
+	end position
 	// weight is what it may take in memory, in bytes, once rendered.
 	weight int64
 	// expected is how many events SHARDS or ClickHouse gave for it, before the
@@ -53,8 +53,8 @@ type entry struct {
 	events   int
 }
 
-// mark is how far a shard was replayed.
-type mark struct {
+// position is how far a shard was replayed.
+type position struct {
 	// Number is the last position that is safe.
 	Number uint64 `json:"n"`
 	// Given: of a later position some events are safe too.

@@ -140,7 +140,7 @@ func (l *lane) endOf(ctx context.Context, m schemas.Month, id schemas.Shard, t t
 		return t, err
 	}
 	for _, younger := range shards {
-		if !younger.Beside(&s) || younger.Gone() || registry.Compare(younger, s) <= 0 {
+		if !younger.SameLane(&s) || younger.Gone() || registry.Compare(younger, s) <= 0 {
 			continue
 		}
 		switch next, err := l.readTail(ctx, m, younger.ID); {

@@ -18,13 +18,13 @@ import (
 
 // message is one message of EVENTS or of a front.
 type message struct {
-	subject string
-	header  nats.Header
-	data    []byte
-	seq     uint64
-	stored  time.Time
-	pending uint64 // messages of the lane behind it, as the server counts them
-	settled bool   // a record that the lane passes over: its row is there
+	subject  string
+	header   nats.Header
+	data     []byte
+	seq      uint64
+	stored   time.Time
+	pending  uint64 // messages of the lane behind it, as the server counts them
+	isStored bool   // a record that the lane passes over: its row is there
 }
 
 func (m *message) source() schemas.Source {
@@ -42,8 +42,8 @@ type evaluated struct {
 	repeated bool
 	rows     int // of a repeated frame
 	kept     int // events of a dead letter that is there already
-	// settled: a repair found its frames stored, or some of them.
-	settled bool
+	// isStored: a repair found its frames stored, or some of them.
+	isStored bool
 	// elsewhere: another lane deals with the message, and has not yet.
 	elsewhere bool
 	// refused is the intact frame of a dead letter, for the windows to take: sent again it is a

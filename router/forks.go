@@ -112,7 +112,7 @@ func (h *heldRecords) has(m schemas.Month, s schemas.Source) bool {
 	if upTo, forked := h.forked[m]; forked {
 		return s.UpTo(upTo)
 	}
-	return s.UpTo(h.was.SourceOf()) || h.was.SettledFrames(s, 1) > 0
+	return s.UpTo(h.was.SourceOf()) || h.was.StoredFrames(s, 1) > 0
 }
 
 // behindForks is the lane's checkpoint once it went back, or on, for shards that forked.
@@ -125,8 +125,8 @@ func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (checkp
 	}
 	low, high := h.bounds()
 	end := high.Seq
-	if n := len(l.cp.Settled); n > 0 {
-		end = max(end, l.cp.Settled[n-1].To)
+	if n := len(l.cp.StoredRun); n > 0 {
+		end = max(end, l.cp.StoredRun[n-1].To)
 	}
 	passing := next.PassFrom(low)
 	err := streams.Gather(ctx, l.js, l.front, l.filter, low.Seq+1, nil, func(msg *streams.Message) (bool, error) {
@@ -143,7 +143,7 @@ func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (checkp
 		}
 		if !passing.Take(m.source(), held) {
 			return false, fmt.Errorf("%w: %s: more than %d runs of records above %d have their rows; run `almanac verify %s`",
-				ErrRolledBack, l.routed, checkpoint.MaxSettled, next.Source, l.topic)
+				ErrRolledBack, l.routed, checkpoint.MaxStoredRuns, next.Source, l.topic)
 		}
 		return true, nil
 	})

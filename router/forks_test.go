@@ -25,11 +25,11 @@ func TestBehindForks(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name    string
-		was     uint64
-		settled []checkpoint.Settled
-		forked  []registry.Shard
-		routed  string // again, or at last
+		name     string
+		was      uint64
+		isStored []checkpoint.StoredRun
+		forked   []registry.Shard
+		routed   string // again, or at last
 	}{
 		{"one month, on", 2, nil, []registry.Shard{fork(nov, 4)}, "[5 6 7 8 9 10]"},
 		{"one month, back", 10, nil, []registry.Shard{fork(dec, 8)}, "[9 10]"},
@@ -38,9 +38,9 @@ func TestBehindForks(t *testing.T) {
 		{"both, on", 4, nil, []registry.Shard{fork(nov, 6), fork(dec, 8)}, "[9 10]"},
 		{"both, one back", 6, nil, []registry.Shard{fork(nov, 3), fork(dec, 8)}, "[4 6 9 10]"},
 		{"two of a month", 10, nil, []registry.Shard{fork(dec, 5), fork(dec, 8)}, "[9 10]"},
-		{"again, before they were sealed", 3, []checkpoint.Settled{{From: 5, To: 5}, {From: 7, To: 10}}, []registry.Shard{fork(nov, 3)}, "[4 6]"},
+		{"again, before they were sealed", 3, []checkpoint.StoredRun{{From: 5, To: 5}, {From: 7, To: 10}}, []registry.Shard{fork(nov, 3)}, "[4 6]"},
 	} {
-		next := checkpoint.Checkpoint{Source: c.was, Settled: c.settled}
+		next := checkpoint.Checkpoint{Source: c.was, StoredRun: c.isStored}
 		h := heldBy(next, c.forked)
 		low, _ := h.bounds()
 		passing := next.PassFrom(low)
@@ -51,7 +51,7 @@ func TestBehindForks(t *testing.T) {
 		}
 		var routed []uint64
 		for seq := next.Source + 1; seq <= 10; seq++ {
-			if next.SettledFrames(schemas.Source{Seq: seq}, 1) == 0 {
+			if next.StoredFrames(schemas.Source{Seq: seq}, 1) == 0 {
 				routed = append(routed, seq)
 			}
 		}

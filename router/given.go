@@ -61,7 +61,7 @@ func (l *lane) repeats(m *message) (out evaluated, ok bool) {
 // take notes the part of a keyed request that a message is, once its frame, or an intact refused one, is dealt with.
 func (b *batch) take(l *lane, m *message, j *evaluated) {
 	p, ok := l.partOf(m)
-	if !ok || j.repeated || len(j.frames) == 0 && j.refused == nil && !j.settled {
+	if !ok || j.repeated || len(j.frames) == 0 && j.refused == nil && !j.isStored {
 		return
 	}
 	l.given.Take(p)

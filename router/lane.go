@@ -315,9 +315,9 @@ func (l *lane) next(ctx context.Context, msgs []message) (evaluated, *message, i
 	if err != nil {
 		return evaluated{}, nil, 0, err
 	}
-	if len(l.cp.Settled) > 0 {
+	if len(l.cp.StoredRun) > 0 {
 		for i := range msgs {
-			msgs[i].settled = l.cp.SettledFrames(msgs[i].source(), 1) > 0
+			msgs[i].isStored = l.cp.StoredFrames(msgs[i].source(), 1) > 0
 		}
 	}
 	j, n := l.evaluator.run(msgs, lane)
@@ -346,15 +346,15 @@ func (l *lane) decide(ctx context.Context, m *message) (evaluated, error) {
 	if events, kept := l.cp.Keeps(src, ""); kept {
 		return evaluated{kept: events, refused: refusedFrame(m, nil)}, nil
 	}
-	if l.cp.SettledFrames(src, 1) > 0 {
+	if l.cp.StoredFrames(src, 1) > 0 {
 		j := l.evaluator.message(m, nil)
-		n := l.cp.SettledFrames(src, len(j.frames))
+		n := l.cp.StoredFrames(src, len(j.frames))
 		for i := range j.frames[:n] {
 			if f := j.frames[i].Frame; checkpoint.Windows(l.cp.Windows).Check(f) == checkpoint.Fresh {
 				l.cp.Windows = checkpoint.Windows(l.cp.Windows).Take(f, m.seq)
 			}
 		}
-		j.frames, j.settled = j.frames[n:], n > 0
+		j.frames, j.isStored = j.frames[n:], n > 0
 		return j, nil
 	}
 	if j, ok := l.repeats(m); ok {

@@ -56,7 +56,7 @@ func (j *evaluator) run(msgs []message, lane int) (out evaluated, n int) {
 	var b *frame.Builder
 	for ; n < len(msgs) && n < runRows; n++ {
 		m := &msgs[n]
-		if m.settled || !schemas.IsEvent(m.header, len(m.data)) || !schemas.Indexed(m.subject) {
+		if m.isStored || !schemas.IsEvent(m.header, len(m.data)) || !schemas.Indexed(m.subject) {
 			continue // it only moves the checkpoint; of what NATS does not index foreign.go keeps a letter
 		}
 		e, ts, err := j.record(m)

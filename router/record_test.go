@@ -62,7 +62,7 @@ func TestRuns(t *testing.T) {
 		"months":                     {[]message{recordOf(1, next-1, `{}`), recordOf(2, next, `{}`)}, 1, 1, 1, 1, nil},
 		"stubs between":              {[]message{stubOf(1), recordOf(2, inMonth, `{}`), stubOf(3), recordOf(4, inMonth+1, `{}`), stubOf(5)}, 5, 2, 2, 4, nil},
 		"refresh":                    {[]message{refresh}, 1, 0, 0, 0, nil},
-		"settled between":            {[]message{recordOf(1, inMonth, `{}`), func() message { m := recordOf(2, inMonth, `{}`); m.settled = true; return m }(), recordOf(3, inMonth, `{}`)}, 3, 2, 1, 3, nil},
+		"settled between":            {[]message{recordOf(1, inMonth, `{}`), func() message { m := recordOf(2, inMonth, `{}`); m.isStored = true; return m }(), recordOf(3, inMonth, `{}`)}, 3, 2, 1, 3, nil},
 		"stubs alone":                {[]message{stubOf(1), stubOf(2)}, 2, 0, 0, 0, nil},
 		"stray first":                {[]message{{subject: "docs.customers.0.x", header: nats.Header{}, data: []byte("x"), seq: 1, stored: time.Unix(0, inMonth)}, recordOf(2, inMonth, `{}`)}, 1, 0, 0, 0, schemas.ErrRecord},
 		"stray second":               {[]message{recordOf(1, inMonth, `{}`), {subject: "docs.customers.0.x", header: nats.Header{}, data: []byte("x"), seq: 2}}, 1, 1, 1, 1, nil},

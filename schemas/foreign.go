@@ -51,7 +51,7 @@ func (t *Topic) aliasStripe(e *Event) {
 }
 
 // aliasUser takes the user from an attribute, unless the event names one. The attribute stays,
-// under a name that the rule of user_id covers (Beside).
+// under a name that the rule of user_id covers (OtherName).
 func (t *Topic) aliasUser(e *Event, name string) {
 	a := e.attr(name)
 	if a == nil {
@@ -60,7 +60,7 @@ func (t *Topic) aliasUser(e *Event, name string) {
 	if e.UserID == "" {
 		e.UserID = a.Text()
 	}
-	a.Key = t.Beside(ColUserID, name)
+	a.Key = t.OtherName(ColUserID, name)
 }
 
 // attr is the event's attribute of that name, nil when there is none.

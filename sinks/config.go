@@ -22,8 +22,8 @@ type Config struct {
 	// Linger is from one insert of a shard to the next while they are not full. By
 	// default its topic says how fresh SQL must be (fresh.go). Settle is what the first frame after a quiet time waits for company;
 	// default 50 ms, two producers' linger.
-	Linger time.Duration
-	Settle time.Duration
+	Linger    time.Duration
+	FirstWait time.Duration
 	// MinInterval bounds how long a shard rests behind an insert where inserts take long, at
 	// a machine's limit, so that they grow; default 500 ms: inserts come to 75,000 to
 	// 130,000 rows on two processors. With 1.2 s SQL sees an event up to a second later,
@@ -70,8 +70,8 @@ func (c Config) withDefaults() Config {
 	if c.BatchBytes == 0 {
 		c.BatchBytes = tables.BatchBytes
 	}
-	if c.Settle == 0 {
-		c.Settle = 50 * time.Millisecond
+	if c.FirstWait == 0 {
+		c.FirstWait = 50 * time.Millisecond
 	}
 	if c.MinInterval == 0 {
 		c.MinInterval = 500 * time.Millisecond

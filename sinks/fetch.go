@@ -18,8 +18,8 @@ type batch struct {
 	ledger  ledger.Erasures // erasures that frames are held against
 	schema  int
 	frames  []tables.Frame
-	end     mark   // after the last frame
-	digest  string // of the last frame
+	end     position // after the last frame
+	digest  string   // of the last frame
 	lastSeq uint64
 	rows    uint64
 	bytes   uint64
@@ -53,7 +53,7 @@ func (b *batch) admit(head uint64, p schemas.Placed, payload []byte, seq uint64)
 	b.minTs, b.maxTs = min(b.minTs, p.MinTs), max(b.maxTs, p.MaxTs)
 	b.schema = p.Schema
 	b.frames = append(b.frames, tables.Frame{Pos: p.Pos, Rows: p.Rows, Payload: payload})
-	b.end = mark{p.Pos, p.ShardRows, p.ShardBytes}
+	b.end = position{p.Pos, p.ShardRows, p.ShardBytes}
 	b.digest, b.lastSeq = schemas.Digest(payload), seq
 	b.rows, b.bytes, b.rawBytes = b.rows+uint64(p.Rows), b.bytes+uint64(len(payload)), b.rawBytes+uint64(p.RawBytes)
 	return true, nil

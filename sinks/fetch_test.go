@@ -27,7 +27,7 @@ func TestAdmit(t *testing.T) {
 	if more, err := b.admit(4, placed(6, schemas.Digest(first), 1), payload(2), 101); !more || err != nil {
 		t.Fatalf("its successor: %v, %v", more, err)
 	}
-	if b.end != (mark{6, 60, 120}) || b.rows != 20 || b.bytes != 40 || b.lastSeq != 101 {
+	if b.end != (position{6, 60, 120}) || b.rows != 20 || b.bytes != 40 || b.lastSeq != 101 {
 		t.Errorf("batch: %+v", b)
 	}
 	for name, c := range map[string]struct {

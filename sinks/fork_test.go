@@ -25,31 +25,31 @@ func TestExamineFork(t *testing.T) {
 func TestDoubtful(t *testing.T) {
 	t.Parallel()
 	s := &state{open: true}
-	s.watched(1, mark{pos: 5})
-	s.noticed(mark{pos: 5}, 5, t0)
+	s.watched(1, position{pos: 5})
+	s.noticed(position{pos: 5}, 5, t0)
 	if s.hinted(9); s.headKnown || !s.behind() {
 		t.Fatal("a hint settled a shard whose end was not compared")
 	}
-	s.stored(outcome{head: mark{pos: 9}, sure: true, watch: 1}, t0)
+	s.stored(outcome{head: position{pos: 9}, sure: true, watch: 1}, t0)
 	if s.behind() {
 		t.Fatal("it was compared")
 	}
-	s.noticed(mark{pos: 6}, 6, t0)
+	s.noticed(position{pos: 6}, 6, t0)
 	if !s.behind() || !s.doubtful() {
 		t.Error("position 6 came, which ClickHouse had already, and nothing is done")
 	}
-	s.stored(outcome{head: mark{pos: 9}, sure: true, watch: 1}, t0)
-	s.noticed(mark{pos: 10}, 7, t0)
-	s.stored(outcome{head: mark{pos: 10}, watch: 1}, t0)
+	s.stored(outcome{head: position{pos: 9}, sure: true, watch: 1}, t0)
+	s.noticed(position{pos: 10}, 7, t0)
+	s.stored(outcome{head: position{pos: 10}, watch: 1}, t0)
 	if s.behind() {
 		t.Error("it is stored")
 	}
-	s.watched(2, mark{pos: 3})
-	s.noticed(mark{pos: 3}, 3, t0)
+	s.watched(2, position{pos: 3})
+	s.noticed(position{pos: 3}, 3, t0)
 	if s.tail.pos != 3 || !s.behind() {
 		t.Errorf("SHARDS went back to 3, and the shard is at %d", s.tail.pos)
 	}
-	s.stored(outcome{head: mark{pos: 10}, sure: true, watch: 1}, t0)
+	s.stored(outcome{head: position{pos: 10}, sure: true, watch: 1}, t0)
 	if !s.doubtful() {
 		t.Error("what was compared before SHARDS went back counts")
 	}

@@ -48,7 +48,7 @@ func TestSQLFreshOnABusyMachine(t *testing.T) {
 		s := &state{linger: linger}
 		for i, d := range c.worked {
 			s.beganAt = t0
-			s.stored(outcome{head: mark{pos: uint64(i)}, counted: true, began: t0.Add(d / 2)}, t0.Add(d))
+			s.stored(outcome{head: position{pos: uint64(i)}, counted: true, began: t0.Add(d / 2)}, t0.Add(d))
 		}
 		if got := s.gap(); got != c.want {
 			t.Errorf("%s: %s from one insert to the next, want %s", c.what, got, c.want)
@@ -59,7 +59,7 @@ func TestSQLFreshOnABusyMachine(t *testing.T) {
 func TestHurriedShard(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	shard := func(topic string) *state {
-		return &state{ref: schemas.ShardRef{Topic: topic}, linger: 10 * time.Second, beganAt: t0, headKnown: true, counted: true, tail: mark{pos: 2}, since: t0.Add(100 * time.Millisecond)}
+		return &state{ref: schemas.ShardRef{Topic: topic}, linger: 10 * time.Second, beganAt: t0, headKnown: true, counted: true, tail: position{pos: 2}, since: t0.Add(100 * time.Millisecond)}
 	}
 	asked, other := shard("asked"), shard("other")
 	s := &Sinks{hurried: map[string]time.Time{}, schedule: map[schemas.Shard]*state{1: asked, 2: other}}
@@ -74,7 +74,7 @@ func TestHurriedShard(t *testing.T) {
 	due("a reader waits", asked, time.Second)
 	due("of another topic", other, 10*time.Second)
 	asked.since = t0.Add(4*time.Second + hurriedFor - 1)
-	due("what was routed soon after it said so", asked, asked.since.Add(cfg.Settle).Sub(t0))
+	due("what was routed soon after it said so", asked, asked.since.Add(cfg.FirstWait).Sub(t0))
 	asked.beganAt, asked.since = t0.Add(8*time.Second), t0.Add(8*time.Second)
 	due("what came later", asked, 18*time.Second)
 	s.hurry("other", t0.Add(time.Minute))

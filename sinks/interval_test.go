@@ -74,13 +74,13 @@ func TestRest(t *testing.T) {
 	pos, rows := uint64(0), uint64(0)
 	more := func(n uint64, at time.Time) {
 		pos, rows = pos+1, rows+n
-		s.noticed(mark{pos, rows, 0}, pos, at)
+		s.noticed(position{pos, rows, 0}, pos, at)
 	}
 	more(10, t0)
 	took(time.Second)
 	last := t0.Add(1800 * time.Millisecond)
 	more(cfg.BatchRows/2, last)
-	due("one slow insert is not a load", last.Add(cfg.Settle))
+	due("one slow insert is not a load", last.Add(cfg.FirstWait))
 	took(time.Second)
 	for i := range schemas.Shard(100) {
 		pending[1000+i] = &state{fault: ErrGap, took: [2]time.Duration{time.Minute, time.Minute}}
@@ -92,14 +92,14 @@ func TestRest(t *testing.T) {
 	took(time.Second)
 	more(cfg.BatchRows/2, t0.Add(time.Second))
 	due("no more comes", t0.Add(time.Second+cfg.IdleAfter))
-	other.noticed(mark{1, 1, 1}, 1, t0.Add(time.Second+cfg.IdleAfter/2))
+	other.noticed(position{1, 1, 1}, 1, t0.Add(time.Second+cfg.IdleAfter/2))
 	due("another shard is still written to", t0.Add(time.Second+cfg.IdleAfter*3/2))
 	more(1, t0.Add(2*time.Second))
 	due("more has come", t0.Add(2*time.Second))
 	took(time.Minute)
 	took(time.Minute)
 	more(1, t0.Add(cfg.MinInterval))
-	due("very slow inserts", t0.Add(cfg.MinInterval+cfg.Settle))
+	due("very slow inserts", t0.Add(cfg.MinInterval+cfg.FirstWait))
 	more(1, t0.Add(cfg.MinInterval-cfg.IdleAfter/2))
 	took(100 * time.Millisecond)
 	more(cfg.BatchRows/2, t0)

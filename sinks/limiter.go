@@ -19,11 +19,11 @@ type limiter struct {
 	mu      sync.Mutex
 	rows    uint64 // of those under way
 	inserts int    // under way
-	line    []*turn
+	line    []*slot
 }
 
-// turn is one insert's place in the line.
-type turn struct {
+// slot is one insert's place in the line.
+type slot struct {
 	weight uint64
 	since  time.Time
 	begun  chan struct{} // closed when it may begin
@@ -59,7 +59,7 @@ func (t *limiter) advance(now time.Time) {
 // take waits for a turn of so many rows, at most slots, until ctx ends. Who got one
 // gives it back with done.
 func (t *limiter) take(ctx context.Context, weight uint64) error {
-	mine := &turn{weight: weight, since: time.Now(), begun: make(chan struct{})}
+	mine := &slot{weight: weight, since: time.Now(), begun: make(chan struct{})}
 	t.mu.Lock()
 	t.line = append(t.line, mine)
 	t.advance(mine.since)

@@ -54,14 +54,14 @@ func TestLimiterAdvances(t *testing.T) {
 		cfg := Config{Inserts: rapid.IntRange(1, 5).Draw(t, "inserts"), BatchRows: 100, MaxQueueWait: 250 * time.Millisecond}.withDefaults()
 		turns := newLimiter(&cfg)
 		now := t0
-		var under []*turn
-		var waiting []*turn
+		var under []*slot
+		var waiting []*slot
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "ms")) * time.Millisecond)
 			before := turns.inserts
 			switch rapid.IntRange(0, 2).Draw(t, "what") {
 			case 0:
-				w := &turn{weight: rapid.Uint64Range(1, 100).Draw(t, "weight"), since: now, begun: make(chan struct{})}
+				w := &slot{weight: rapid.Uint64Range(1, 100).Draw(t, "weight"), since: now, begun: make(chan struct{})}
 				turns.line, waiting = append(turns.line, w), append(waiting, w)
 			case 1:
 				if len(under) > 0 {
@@ -96,7 +96,7 @@ func TestLimiterAdvances(t *testing.T) {
 }
 
 // has says whether it got its turn.
-func (w *turn) has() bool {
+func (w *slot) has() bool {
 	select {
 	case <-w.begun:
 		return true

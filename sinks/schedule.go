@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// mark is a place in a shard: after pos frames, with so many rows and bytes.
-type mark struct{ pos, rows, bytes uint64 }
+// position is a place in a shard: after pos frames, with so many rows and bytes.
+type position struct{ pos, rows, bytes uint64 }
 
 // state is what this sink knows of a shard. Only the loop touches it.
 type state struct {
 	ref     schemas.ShardRef
-	tail    mark
+	tail    position
 	tailSeq uint64 // in SHARDS
 	// watch counts the watches of SHARDS: the stream may be another one after each. open says that
 	// the registry has the shard as active, and sure that its end was compared with ClickHouse
@@ -22,7 +22,7 @@ type state struct {
 	watch      int
 	open, sure bool
 
-	head mark // rows and bytes are known when counted
+	head position // rows and bytes are known when counted
 	// absent is how many positions below the head ClickHouse has no rows of: an erasure took
 	// them, and the registry's floor stands for them. ClickHouse's own head is head - absent.
 	absent    uint64
@@ -58,13 +58,13 @@ func (s *state) doubtful() bool { return s.open && !s.sure }
 
 // watched takes the number of the watch that gave a frame: a new one begins with the last frame of every
 // shard, which may lie below the one that was seen.
-func (s *state) watched(watch int, tail mark) {
+func (s *state) watched(watch int, tail position) {
 	if watch == s.watch {
 		return
 	}
 	s.watch, s.sure = watch, false
 	if tail.pos < s.tail.pos {
-		s.tail, s.headKnown, s.counted, s.next, s.prev = mark{}, false, false, 0, ""
+		s.tail, s.headKnown, s.counted, s.next, s.prev = position{}, false, false, 0, ""
 	}
 }
 
@@ -86,7 +86,7 @@ func (s *state) dueAt(cfg *Config, r interval) time.Time {
 		gap = time.Duration(float64(gap) * max(0, 1-fill))
 	}
 	due := s.beganAt.Add(gap)
-	if quiet := s.since.Add(min(cfg.Settle, gap)); quiet.After(due) {
+	if quiet := s.since.Add(min(cfg.FirstWait, gap)); quiet.After(due) {
 		due = quiet
 	}
 	if gap == 0 {
@@ -99,7 +99,7 @@ func (s *state) dueAt(cfg *Config, r interval) time.Time {
 }
 
 // noticed takes a frame's headers from the watcher.
-func (s *state) noticed(tail mark, seq uint64, now time.Time) {
+func (s *state) noticed(tail position, seq uint64, now time.Time) {
 	if tail.pos <= s.tail.pos {
 		return
 	}
@@ -116,7 +116,7 @@ func (s *state) noticed(tail mark, seq uint64, now time.Time) {
 // when nothing is missing then; otherwise the head is read for sure before work.
 func (s *state) hinted(head uint64) {
 	if !s.headKnown && !s.working && !s.doubtful() && head >= s.tail.pos {
-		s.headKnown, s.head, s.absent, s.prev, s.since = true, mark{pos: head}, 0, "", time.Time{}
+		s.headKnown, s.head, s.absent, s.prev, s.since = true, position{pos: head}, 0, "", time.Time{}
 	}
 }
 

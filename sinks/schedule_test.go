@@ -22,30 +22,30 @@ func TestDue(t *testing.T) {
 			t.Errorf("%s: due %s after the start, want %s", what, got.Sub(t0), want.Sub(t0))
 		}
 	}
-	s.noticed(mark{1, 10, 1000}, 5, t0)
-	due("the first frame after a quiet time", t0.Add(cfg.Settle))
-	s.noticed(mark{2, 20, 2000}, 6, t0.Add(cfg.Settle/2))
-	due("what comes later must not push it back", t0.Add(cfg.Settle))
+	s.noticed(position{1, 10, 1000}, 5, t0)
+	due("the first frame after a quiet time", t0.Add(cfg.FirstWait))
+	s.noticed(position{2, 20, 2000}, 6, t0.Add(cfg.FirstWait/2))
+	due("what comes later must not push it back", t0.Add(cfg.FirstWait))
 
 	s.beganAt = t0
 	s.stored(outcome{head: s.tail, counted: true, next: 8}, t0)
 	if s.behind() || !s.since.IsZero() {
 		t.Errorf("stored whole and still behind: %+v", s)
 	}
-	s.noticed(mark{3, 20 + cfg.BatchRows/4, 3000}, 7, t0.Add(time.Millisecond))
+	s.noticed(position{3, 20 + cfg.BatchRows/4, 3000}, 7, t0.Add(time.Millisecond))
 	due("a quarter of a batch soon after an insert", t0.Add(lingering*3/4))
-	s.noticed(mark{4, 20 + cfg.BatchRows, 4000}, 8, t0.Add(time.Millisecond))
+	s.noticed(position{4, 20 + cfg.BatchRows, 4000}, 8, t0.Add(time.Millisecond))
 	due("a full batch", t0.Add(time.Millisecond))
-	s.noticed(mark{5, 21 + cfg.BatchRows, 4000 + 2*cfg.BatchBytes}, 9, t0.Add(time.Millisecond))
+	s.noticed(position{5, 21 + cfg.BatchRows, 4000 + 2*cfg.BatchBytes}, 9, t0.Add(time.Millisecond))
 	due("more than a batch", t0.Add(time.Millisecond))
 
-	s.stored(outcome{head: mark{4, 20 + cfg.BatchRows, 4000}}, t0)
+	s.stored(outcome{head: position{4, 20 + cfg.BatchRows, 4000}}, t0)
 	due("not counted: nothing is known of its fill", t0.Add(lingering))
 	s.beganAt = t0.Add(-lingering / 2)
 	due("behind work that took half a second", t0.Add(lingering/2))
 	// An old notice, from a watcher that restarted, changes nothing.
 	before := *s
-	s.noticed(mark{2, 20, 2000}, 6, t0.Add(2*time.Hour))
+	s.noticed(position{2, 20, 2000}, 6, t0.Add(2*time.Hour))
 	if *s != before {
 		t.Errorf("an old notice changed %+v to %+v", before, *s)
 	}
@@ -54,7 +54,7 @@ func TestDue(t *testing.T) {
 func TestFaultBacksOff(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	s := &state{}
-	s.noticed(mark{1, 10, 1000}, 5, t0)
+	s.noticed(position{1, 10, 1000}, 5, t0)
 	for i := range 10 {
 		s.stored(outcome{err: errors.New("x")}, t0)
 		most := min(minPause<<i, maxPause)
@@ -62,7 +62,7 @@ func TestFaultBacksOff(t *testing.T) {
 			t.Errorf("pause %d is %s, want %s to %s", i+1, pause, most/2, most)
 		}
 	}
-	s.stored(outcome{head: mark{pos: 1}}, t0)
+	s.stored(outcome{head: position{pos: 1}}, t0)
 	if s.fault != nil || s.failed != 0 || s.behind() {
 		t.Errorf("after success: %+v", s)
 	}
@@ -72,7 +72,7 @@ func TestFaultBacksOff(t *testing.T) {
 // that was not read for sure.
 func TestHint(t *testing.T) {
 	s := &state{}
-	s.noticed(mark{7, 70, 70}, 5, t0)
+	s.noticed(position{7, 70, 70}, 5, t0)
 	if s.hinted(6); s.headKnown {
 		t.Error("a head behind the tail was taken from a hint")
 	}
@@ -89,7 +89,7 @@ func TestNextDue(t *testing.T) {
 		3: {since: t0, working: true},
 	}
 	s, at := nextDue(pending, &cfg)
-	if s != pending[2] || !at.Equal(t0.Add(time.Second+cfg.Settle)) {
+	if s != pending[2] || !at.Equal(t0.Add(time.Second+cfg.FirstWait)) {
 		t.Errorf("next is %+v at %s", s, at)
 	}
 	if s, _ := nextDue(nil, &cfg); s != nil {
@@ -107,12 +107,12 @@ func TestWentBack(t *testing.T) {
 		head         uint64
 		back, behind bool
 	}{
-		{"as it was", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 9, false, false},
-		{"restored", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 4, true, true},
-		{"emptied", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 0, true, true},
-		{"erased", state{tail: mark{pos: 9}, head: mark{pos: 9}, absent: 5, headKnown: true}, 4, false, false},
-		{"at work", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true, working: true}, 4, false, false},
-		{"not known", state{tail: mark{pos: 9}}, 4, false, true},
+		{"as it was", state{tail: position{pos: 9}, head: position{pos: 9}, headKnown: true}, 9, false, false},
+		{"restored", state{tail: position{pos: 9}, head: position{pos: 9}, headKnown: true}, 4, true, true},
+		{"emptied", state{tail: position{pos: 9}, head: position{pos: 9}, headKnown: true}, 0, true, true},
+		{"erased", state{tail: position{pos: 9}, head: position{pos: 9}, absent: 5, headKnown: true}, 4, false, false},
+		{"at work", state{tail: position{pos: 9}, head: position{pos: 9}, headKnown: true, working: true}, 4, false, false},
+		{"not known", state{tail: position{pos: 9}}, 4, false, true},
 	} {
 		if back := c.s.wentBack(c.head, now); back != c.back || c.s.behind() != c.behind || back && c.s.since != now {
 			t.Errorf("%s: back %v, behind %v, since %v", c.name, back, c.s.behind(), c.s.since)

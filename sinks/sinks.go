@@ -52,7 +52,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 		return nil, err
 	}
 	cfg.DB.MeantFor(cfg.Registry)
-	cfg.Registry = cfg.Registry.Beside(cfg.DB)
+	cfg.Registry = cfg.Registry.WithThird(cfg.DB)
 	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), schedule: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan schemas.ShardRef, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.limiter = newLimiter(&s.cfg)

@@ -21,7 +21,7 @@ type task struct {
 	ref       schemas.ShardRef
 	tail      uint64
 	tailSeq   uint64
-	head      mark
+	head      position
 	absent    uint64 // positions up to the head that ClickHouse has no rows of
 	headKnown bool
 	next      uint64
@@ -35,7 +35,7 @@ type task struct {
 type outcome struct {
 	gone    bool // the shard is: its topic was removed
 	id      schemas.Shard
-	head    mark
+	head    position
 	absent  uint64
 	counted bool // head's rows and bytes are known
 	next    uint64
@@ -86,7 +86,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 		if entry, err := s.cfg.Registry.Shard(reading, t.ref); err == nil && entry.Fork != nil {
 			// What ClickHouse lacks of it goes to another shard (forkmove.go).
-			return outcome{head: mark{pos: max(t.tail, t.head.pos)}, absent: t.absent + t.tail - min(t.head.pos, t.tail)}, nil
+			return outcome{head: position{pos: max(t.tail, t.head.pos)}, absent: t.absent + t.tail - min(t.head.pos, t.tail)}, nil
 		}
 		t.next, t.prev = 0, ""
 	}
@@ -160,7 +160,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			s.cfg.Hooks.stored(t.ref, b.rows, b.bytes, took)
 			return outcome{head: b.end, absent: absent, counted: true, next: b.lastSeq + 1, prev: b.digest, began: began, took: took}, nil
 		default: // another sink cut its batch elsewhere, or no row of the last frames was kept
-			return outcome{head: mark{pos: head}, absent: absent}, nil
+			return outcome{head: position{pos: head}, absent: absent}, nil
 		}
 	}
 }

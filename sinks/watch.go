@@ -13,7 +13,7 @@ import (
 // notice is a frame in SHARDS, by its headers.
 type notice struct {
 	ref  schemas.ShardRef
-	tail mark
+	tail position
 	seq  uint64
 	// watch counts the watches.
 	watch int
@@ -99,5 +99,5 @@ func noticeOf(msg *streams.Message) (notice, error) {
 	if err != nil {
 		return n, fmt.Errorf("sinks: %s message %d: %w", msg.Subject, msg.Sequence, err)
 	}
-	return notice{ref: ref, tail: mark{p.Pos, p.ShardRows, p.ShardBytes}, seq: msg.Sequence}, nil
+	return notice{ref: ref, tail: position{p.Pos, p.ShardRows, p.ShardBytes}, seq: msg.Sequence}, nil
 }

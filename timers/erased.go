@@ -23,7 +23,7 @@ func (t *Timers) erasing(ctx context.Context) (under, all ledger.Cover, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	return ledger.Cover(l.Only(ledger.Settling, ledger.Erasing)), ledger.Cover(l), nil
+	return ledger.Cover(l.Only(ledger.Waiting, ledger.Erasing)), ledger.Cover(l), nil
 }
 
 // visible leaves out the records of timers that an erasure means: by themselves, or, while it is under way, by what is

@@ -46,8 +46,8 @@ var pendingSeed = maphash.MakeSeed()
 // specBytes is what a new timer's record has beside its spec.
 const specBytes = 600
 
-// room refuses a new timer of a group that holds what it may. Otherwise the timer counts from then on, until undo.
-func (t *Timers) room(ctx context.Context, g *timer.Group, key schemas.TimerKey, spec *timer.Spec) (undo func(), err error) {
+// space refuses a new timer of a group that holds what it may. Otherwise the timer counts from then on, until undo.
+func (t *Timers) space(ctx context.Context, g *timer.Group, key schemas.TimerKey, spec *timer.Spec) (undo func(), err error) {
 	use, err := t.w.Use(ctx)
 	if err != nil {
 		return nil, err

@@ -63,20 +63,20 @@ func (t *Timers) Status(ctx context.Context) ([]Status, error) {
 	for i := range groups {
 		s := summarize(&groups[i], last, firing, now)
 		if s.Bytes = bytes[s.Group]; s.OldestSeconds > 1 && !s.Paused {
-			s.Why = cmp.Or(noRoom(&use), s.Why)
+			s.Why = cmp.Or(noSpace(&use), s.Why)
 		}
 		out[i] = s
 	}
 	return out, nil
 }
 
-// noRoom says what TIMERS has no room for, empty where it has.
-func noRoom(u *fronts.Use) string {
+// noSpace says what TIMERS has no room for, empty where it has.
+func noSpace(u *fronts.Use) string {
 	what := ""
 	switch {
-	case u.Free(fronts.End) < minCallRoom:
+	case u.Free(fronts.End) < minCallSpace:
 		what = "has no room for calls"
-	case u.Free(fronts.Change) < minCallRoom:
+	case u.Free(fronts.Change) < minCallSpace:
 		what = "has no room for further attempts"
 	default:
 		return ""
@@ -84,8 +84,8 @@ func noRoom(u *fronts.Use) string {
 	return fmt.Sprintf("TIMERS holds %s of %s and %s; delete timers, or run `almanac streams apply TIMERS --bytes SIZE`", schemas.FormatBytes(float64(u.Bytes)), schemas.FormatBytes(float64(u.Limit)), what)
 }
 
-// minCallRoom holds the claim and the end of one timer with the longest id.
-const minCallRoom = 4 << 10
+// minCallSpace holds the claim and the end of one timer with the longest id.
+const minCallSpace = 4 << 10
 
 // summarize adds up a group's timers. firing are the calls under way by host, of all groups.
 func summarize(g *timer.Group, last map[string]*timer.Record, firing map[string]int, now int64) Status {

@@ -185,7 +185,7 @@ func (t *Timers) Create(ctx context.Context, n Draft) (tm Timer, created bool, e
 	if err := want.Spec.Validate(g.AllowHosts); err != nil {
 		return tm, false, err
 	}
-	undo, err := t.room(ctx, &g, key, &want.Spec)
+	undo, err := t.space(ctx, &g, key, &want.Spec)
 	if err != nil {
 		return tm, false, err
 	}

@@ -88,7 +88,7 @@ func TestBadQueries(t *testing.T) {
 	if len(buckets) != 11 && len(buckets) != 10 {
 		t.Errorf("ten minutes have the buckets %q", buckets)
 	}
-	b.settled(20)
+	b.inTheEnd(20)
 	if plan := decoded[query.Estimate](b, "query", "app", "--from", "-1h", "--explain"); plan.Rows != 20 || plan.Parts == 0 || len(plan.Shards) == 0 {
 		t.Errorf("the plan is %+v", plan)
 	}

@@ -8,5 +8,5 @@ import (
 
 // benchEnvironment has the bench's servers on the disk the data would be on.
 func benchEnvironment(s *settings, stderr io.Writer) bench.EnvironmentConfig {
-	return bench.EnvironmentConfig{Beside: s.Data, EventsBytes: s.EventsBytes, ShardsBytes: s.ShardsBytes, Log: serverLog(s.logger(stderr))}
+	return bench.EnvironmentConfig{NextTo: s.Data, EventsBytes: s.EventsBytes, ShardsBytes: s.ShardsBytes, Log: serverLog(s.logger(stderr))}
 }

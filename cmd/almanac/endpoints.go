@@ -91,7 +91,7 @@ func findEndpoints(s *settings, needsClickHouse bool) (endpoints, error) {
 	if err != nil {
 		return n.alone(s.Data, needsClickHouse, err)
 	}
-	return n.beside(up, needsClickHouse)
+	return n.comparedWith(up, needsClickHouse)
 }
 
 // upEndpoints reads what the up on a data directory wrote.
@@ -119,9 +119,9 @@ func (n *named) alone(dir string, needsClickHouse bool, none error) (endpoints, 
 	return endpoints{}, none
 }
 
-// beside decides where an up runs on the data directory. What is named is used. The other half is the
+// comparedWith decides where an up runs on the data directory. What is named is used. The other half is the
 // up's only where the up uses what is named: otherwise a verb would read here and write there.
-func (n *named) beside(up endpoints, needsClickHouse bool) (endpoints, error) {
+func (n *named) comparedWith(up endpoints, needsClickHouse bool) (endpoints, error) {
 	e := up
 	switch {
 	case n.nats != "" && sameNATS(n.nats, up.nats):

@@ -43,7 +43,7 @@ func TestEndpoints(t *testing.T) {
 			var got endpoints
 			var err error
 			if c.running {
-				got, err = n.beside(up, c.needs)
+				got, err = n.comparedWith(up, c.needs)
 			} else {
 				got, err = n.alone("/data", c.needs, fmt.Errorf("no up: %w", embedded.ErrNoAddresses))
 			}
@@ -90,7 +90,7 @@ func TestNamedServersAreUsed(t *testing.T) {
 	b.up()
 	send := func() { b.ok(`{"user_id":"u-7","message":"stays"}`+"\n", "send", "app", "--format", "ndjson") }
 	send()
-	b.settled(1)
+	b.inTheEnd(1)
 	before := b.ok("", "topics", "ls", "-o", "json")
 
 	// Nothing listens here.

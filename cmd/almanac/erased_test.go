@@ -17,7 +17,7 @@ func TestErasuresFindHashedUsers(t *testing.T) {
 	b.up()
 	b.ok("", "topics", "apply", "auth", "--pii", "user_id:hash")
 	b.ok(`{"user_id":"u-7","message":"a"}`+"\n"+`{"user_id":"u-7","message":"b"}`+"\n"+`{"user_id":"u-8","message":"c"}`+"\n", "send", "auth", "--format", "ndjson")
-	b.settled(3)
+	b.inTheEnd(3)
 
 	count := func(args ...string) string {
 		return strings.TrimSpace(b.ok("", append([]string{"query", "auth", "--count", "-o", "table"}, args...)...))
@@ -81,7 +81,7 @@ func TestOldTablesAreDropped(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	b.ok(`{"user_id":"u-7","message":"a"}`+"\n"+`{"user_id":"u-8","message":"b"}`+"\n", "send", "app", "--format", "ndjson")
-	b.settled(2)
+	b.inTheEnd(2)
 	r := b.run("", "rebuild", "app", "--yes")
 	if r.code != exitOK {
 		t.Fatalf("exit %d: %s", r.code, r.err)

@@ -171,7 +171,7 @@ func TestReadersAreCompleteOrFail(t *testing.T) {
 	if _, err := srv.NC().Request("events.app.2026-11.0", []byte("{not json"), maxWait); err != nil {
 		t.Fatal(err)
 	}
-	b.settled(each + 1)
+	b.inTheEnd(each + 1)
 	sink.stop(syscall.SIGTERM)
 	b.ok(users(each), "send", "app", "-q", "--format", "ndjson")
 	embeddedtest.Eventually(t, maxWait, func() error {

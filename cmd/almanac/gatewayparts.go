@@ -86,7 +86,7 @@ func readParts(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *t
 		return c, err
 	}
 	c.Timers = func(ctx context.Context, topic string) (*timers.Timers, error) {
-		return timers.Open(ctx, nc, reg.Beside(db), topic, timers.Config{Archive: &querytimers.Archive{DB: db}})
+		return timers.Open(ctx, nc, reg.WithThird(db), topic, timers.Config{Archive: &querytimers.Archive{DB: db}})
 	}
 	c.Documents = func(ctx context.Context, topic string) (*documents.Collection, error) {
 		return documents.Open(ctx, nc, topic, documents.Config{By: "http", Archive: archive.New(reg, db)})

@@ -30,8 +30,8 @@ func lines(n int) string {
 	return b.String()
 }
 
-// settled waits until verify says that nothing is on its way, and returns it.
-func (b *box) settled(accepted uint64) (rep verify.Report) {
+// inTheEnd waits until verify says that nothing is on its way, and returns it.
+func (b *box) inTheEnd(accepted uint64) (rep verify.Report) {
 	b.t.Helper()
 	embeddedtest.Eventually(b.t, maxWait, func() error {
 		rep = decoded[verify.Report](b, "verify", "-o", "json")
@@ -69,7 +69,7 @@ func TestJourney(t *testing.T) {
 	if len(next) != 10 || next[0] == string(page.Events[9]) {
 		t.Errorf("the next page has %d lines, the first is %s", len(next), next[0])
 	}
-	if rep := b.settled(1000); !rep.OK() || rep.Stored != 1000 || rep.Missing != 0 || rep.Doubled != 0 {
+	if rep := b.inTheEnd(1000); !rep.OK() || rep.Stored != 1000 || rep.Missing != 0 || rep.Doubled != 0 {
 		t.Errorf("%+v", rep)
 	}
 	const count = "SELECT count() AS n, uniqExact(id) AS ids FROM app"
@@ -327,7 +327,7 @@ func TestSendSurvivesKill(t *testing.T) {
 	if send.code != exitOK {
 		t.Fatalf("send: exit %d\n%s", send.code, send.stderr())
 	}
-	rep := b.settled(n)
+	rep := b.inTheEnd(n)
 	if !rep.OK() || rep.Stored != n {
 		t.Errorf("%+v", rep)
 	}

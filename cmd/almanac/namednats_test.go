@@ -15,7 +15,7 @@ func TestEveryVerbTakesANamedNATS(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	b.ok(lines(1), "send", "app")
-	b.settled(1)
+	b.inTheEnd(1)
 	before := b.ok("", "topics", "ls", "-o", "json")
 	away := embeddedtest.FreeAddress(t)
 	t.Run("verbs", func(t *testing.T) {

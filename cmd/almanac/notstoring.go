@@ -61,7 +61,7 @@ func explained(ctx context.Context, cmd *cobra.Command, err error) error {
 // storing returns why the NATS of a verb stores nothing now, with what to do; nil: it stores.
 func storing(ctx context.Context, s *settings, d endpoints) error {
 	if d.dir != "" {
-		if err := embedded.NATSRoom(d.dir); errors.Is(err, embedded.ErrDiskSpace) {
+		if err := embedded.NATSSpace(d.dir); errors.Is(err, embedded.ErrDiskSpace) {
 			return fmt.Errorf("%w; free space there, and the NATS of `almanac up` stores again by itself", err)
 		}
 	}

@@ -26,7 +26,7 @@ func TestQueryFollowsPages(t *testing.T) {
 	b.up()
 	b.ok("", "topics", "apply", "months", "--lanes", "4")
 	b.ok(manyMonths(12, 16), "send", "months", "--format", "ndjson")
-	b.settled(192)
+	b.inTheEnd(192)
 	if shards := strings.Count(b.ok("", "shards", "months", "-o", "ndjson"), "\n"); shards != 48 {
 		t.Fatalf("%d shards, want 48", shards)
 	}
@@ -78,7 +78,7 @@ func TestPagesByRelativeTimes(t *testing.T) {
 		b.ok(`{"n":1}`, "docs", "put", "customers", id)
 	}
 	b.ok("one\ntwo\nthree\n", "send", "app", "--format", "text")
-	b.settled(6)
+	b.inTheEnd(6)
 	for _, command := range []string{
 		"query app --page --limit 1 --from -1h --to now -o ndjson", "docs ls customers --limit 1 --from -1h --to now -o ndjson", "docs changed customers --limit 1 --from -1h -o ndjson",
 	} {

@@ -33,7 +33,7 @@ func TestPathsFillColumns(t *testing.T) {
 		}
 	}
 	b.publish("events.trail.2026-11.0", `{"ts":"2026-11-01T10:00:02Z","eventName":"Bare","repo":{"name":"a/b"},"@stream":"stdout","stats":{"took":11},"service":"s-3"}`)
-	b.settled(7)
+	b.inTheEnd(7)
 	got := b.ok("", "sql", "SELECT event_name, repo, stream, took_ms, service, count() AS n, any(length(attributes)) AS left FROM trail GROUP BY ALL ORDER BY took_ms")
 	want := `{"event_name":"Put","repo":"a/b","stream":"stdout","took_ms":7,"service":"s-1","n":3,"left":1}
 {"event_name":"Get","repo":"a/c","stream":"stderr","took_ms":9,"service":"s-2","n":3,"left":1}
@@ -98,7 +98,7 @@ func TestPublishWithoutALane(t *testing.T) {
 			t.Errorf("a letter keeps %s", shown)
 		}
 	}
-	rep := b.settled(3)
+	rep := b.inTheEnd(3)
 	if rep.Accepted != 3 || rep.Stored != 1 || rep.Dead != 2 || rep.Missing != 0 {
 		t.Errorf("%+v", rep)
 	}
@@ -123,7 +123,7 @@ func TestReplayKeepsEveryByte(t *testing.T) {
 	}
 	for _, stored := range []bool{false, true} {
 		if stored {
-			b.settled(300)
+			b.inTheEnd(300)
 		}
 		if got := sorted(b.ok("", "replay", "app", "-o", "raw")); got != input {
 			t.Errorf("stored: %t: %d bytes of %d came back as they were", stored, len(got), len(input))

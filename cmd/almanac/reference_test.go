@@ -32,10 +32,10 @@ func runnable() map[string]*cobra.Command {
 }
 
 // What can be asked for has both doors, or says why it has one. A new verb or route is decided on in operations.Doors.
-func TestDoors(t *testing.T) {
+func TestWays(t *testing.T) {
 	t.Parallel()
 	verbs, routes := map[string]bool{}, map[*operations.Operation]bool{}
-	for _, d := range operations.Doors {
+	for _, d := range operations.Ways {
 		if (d.Why == "") != (d.Verb != "" && len(d.Routes) > 0) {
 			t.Errorf("%q with %d routes: both doors, or why not: %q", d.Verb, len(d.Routes), d.Why)
 		}
@@ -94,7 +94,7 @@ func reference() string {
 	var b strings.Builder
 	b.WriteString("# Reference\n\nMade of the declarations by `make reference`; a test compares.\n\n## Verbs\n\nFlags of every verb: `--data`, `--nats`, `--nats-creds`, `--clickhouse`, `--log-level`, `--log-format`, `--config`.\n")
 	over := map[string][]string{}
-	for _, d := range operations.Doors {
+	for _, d := range operations.Ways {
 		for _, op := range d.Routes {
 			over[d.Verb] = append(over[d.Verb], "`"+op.Method+" "+op.Path+"`")
 		}

@@ -22,7 +22,7 @@ func TestRulesAndFieldsThatMeetNothingAreSaid(t *testing.T) {
 	if r := b.run("login from a@b\n", append(extract, "--drop-raw")...); r.code != exitOK || strings.Contains(r.err, "in clear") {
 		t.Errorf("with --drop-raw: exit %d: %s", r.code, r.err)
 	}
-	b.settled(4)
+	b.inTheEnd(4)
 	out := b.run("", "doctor").out
 	contains(t, out, "the rule phone:drop has matched none of 4 events", "owner.phone",
 		"1 of 4 events keep in attributes.took a value that is not of the type int64", "1 of 4 events keep in attributes.share a value that is not of the type float64")

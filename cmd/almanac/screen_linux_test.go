@@ -67,7 +67,7 @@ func TestTerminalIsNotGarbled(t *testing.T) {
 	if _, err := js.Publish("dead.\x1b[5m\u202e", []byte(hostile)); err != nil {
 		t.Fatal(err)
 	}
-	b.settled(1)
+	b.inTheEnd(1)
 	const raw = "SELECT message, '\xff\x9b31m' AS raw FROM app"
 	for _, args := range [][]string{
 		{"query", "app", "-o", "table"}, {"query", "app", "-o", "json"}, {"query", "app", "-o", "ndjson"}, {"query", "app"},

@@ -60,7 +60,7 @@ func TestSendMultilineOfASilentPipe(t *testing.T) {
 		t.Errorf("exit %d, want %d", code, exitInterrupted)
 	}
 	contains(t, errs.String(), "2 accepted")
-	b.settled(2)
+	b.inTheEnd(2)
 	if got := b.ok("", "sql", "SELECT message FROM app ORDER BY message"); got != `{"message":"E last\n at main.go:2"}`+"\n"+`{"message":"E panic\n at main.go:1"}`+"\n" {
 		t.Errorf("stored is %s", got)
 	}

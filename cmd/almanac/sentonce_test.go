@@ -32,7 +32,7 @@ func TestFirstSpoolWithoutServer(t *testing.T) {
 	contains(t, r.err, "20 in the spool")
 	b.up()
 	contains(t, b.run("", "send", "app", "--full", "spool").err, "20 of earlier sends stored from the spool")
-	b.settled(30)
+	b.inTheEnd(30)
 	// A descriptor that is there stays as it is.
 	path := filepath.Join(b.data(), "spool", "app", "topic.json")
 	before, err := os.ReadFile(path)
@@ -55,7 +55,7 @@ func TestAnIDSentTwice(t *testing.T) {
 	const line = `{"id":"0193a1b2-0000-7000-8000-000000000001","ts":"2026-11-01T10:00:00Z","message":"twice"}` + "\n"
 	b.ok(line+line+strings.Replace(line, "10:00:00", "11:00:00", 1), "send", "app", "--format", "ndjson")
 	b.publish("events.app.2026-11.0", line)
-	if rep := b.settled(4); rep.Stored != 4 || rep.Doubled != 0 || rep.Missing != 0 {
+	if rep := b.inTheEnd(4); rep.Stored != 4 || rep.Doubled != 0 || rep.Missing != 0 {
 		t.Errorf("%+v", rep)
 	}
 	if n := strings.Count(b.ok("", "query", "app", "-o", "ndjson"), "\n"); n != 2 {
@@ -76,7 +76,7 @@ func TestVerifyShowsDiscarded(t *testing.T) {
 	b.up()
 	b.ok(lines(3), "send", "app")
 	b.publish("events.app.2026-11.0", "{not json")
-	b.settled(4)
+	b.inTheEnd(4)
 	b.ok("", "dead", "drop", "app", "--yes")
 	r := b.run("", "verify")
 	if r.code != exitOK {

@@ -60,7 +60,7 @@ func TestOnATerminal(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	b.ok(manyMonths(12, 16), "send", "app", "--format", "ndjson")
-	b.settled(192)
+	b.inTheEnd(192)
 	shown, code := b.onTerminal("query", "app", "--where", "message = 'month 0' AND user_id = 'u-3'", "-o", "ndjson")
 	if code != exitOK || !strings.Contains(shown, "shards read") || !strings.Contains(shown, `"message":"month 0"`) {
 		t.Errorf("exit %d:\n%q", code, shown)

@@ -103,7 +103,7 @@ func whenTimers(ctx context.Context, cmd *cobra.Command, archive bool, f func(*s
 		var cfg timers.Config
 		if archive {
 			cfg.Archive = &querytimers.Archive{DB: c.db}
-			c.reg = c.reg.Beside(c.db)
+			c.reg = c.reg.WithThird(c.db)
 		}
 		topic, _ := cmd.Flags().GetString("topic")
 		t, err := timers.Open(ctx, c.nc, c.reg, topic, cfg)

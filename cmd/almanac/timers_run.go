@@ -65,7 +65,7 @@ func newDispatcher(ctx context.Context, nc *nats.Conn, reg *registry.Registry, s
 	again := newRationer()
 	caller := callback.New(callback.Config{AllowCIDRs: s.TimersAllowCIDRs, Secrets: s.TimersSecrets, PerHost: timer.CallsPerHost})
 	return dispatch.New(ctx, nc, dispatch.Config{Registry: reg, Caller: caller, PerHost: timer.CallsPerHost, Hooks: dispatch.Hooks{
-		Settled: func(r *timer.Record) {
+		Ended: func(r *timer.Record) {
 			if r.Op != timer.Failed {
 				log.Debug().Str("group", r.Key.Group).Str("id", r.Key.ID).Str("outcome", string(r.Op)).Int64("attempt", r.Attempt).Dur("late", r.Call.Late).Msg("called")
 			} else if more, ok := again.pass("failed " + r.Key.Group + r.Call.Error); ok {

@@ -204,7 +204,7 @@ func (n *node) wire(ctx context.Context) error {
 	}
 	var mayPurge func() error
 	if n.servers.NATS != nil {
-		mayPurge = n.servers.NATS.Room
+		mayPurge = n.servers.NATS.Space
 	}
 	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.log)
 	if err != nil {

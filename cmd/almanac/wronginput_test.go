@@ -280,7 +280,7 @@ func TestOneThingAndDryRuns(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	b.ok(`{"user_id":"u-1","message":"x"}`+"\n", "send", "app", "--format", "ndjson")
-	b.settled(1)
+	b.inTheEnd(1)
 	for _, c := range []struct{ args, says string }{
 		{"replay app", "1 event replayed"},
 		{"erase app --user u-1 --dry-run", "1 event in 1 shard would go; nothing was changed"},

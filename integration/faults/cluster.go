@@ -70,7 +70,7 @@ type Cluster struct {
 	natsURL, dsn   string
 	nextNumber     uint64
 	cuts           int          // of EVENTS, with nothing on its way
-	vandals        sync.RWMutex // locked while nothing may be published
+	corrupters     sync.RWMutex // locked while nothing may be published
 	mu             sync.Mutex   // Writers and Gone, which change while others look, and slowest
 	slowest        time.Duration
 }

@@ -43,11 +43,11 @@ func (h *Cluster) Drain(within time.Duration) *verify.Report {
 			h.t.Fatal(err)
 		}
 	}
-	return h.Settled(ctx)
+	return h.Acked(ctx)
 }
 
-// Settled waits until nothing is pending, and returns what verify says then.
-func (h *Cluster) Settled(ctx context.Context) *verify.Report {
+// Acked waits until nothing is pending, and returns what verify says then.
+func (h *Cluster) Acked(ctx context.Context) *verify.Report {
 	h.t.Helper()
 	var last *verify.Report
 	err := until(ctx, time.Hour, 200*time.Millisecond, func(ctx context.Context) error {

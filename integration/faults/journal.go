@@ -58,8 +58,8 @@ func (j *Journal) Reserve(n uint64) error {
 	return nil
 }
 
-// Settle notes what the producer was told of n.
-func (j *Journal) Settle(n uint64, err error) {
+// Ack notes what the producer was told of n.
+func (j *Journal) Ack(n uint64, err error) {
 	j.mu.Lock()
 	if err == nil {
 		j.stored = append(j.stored, n)

@@ -77,12 +77,12 @@ func TestKillCycles(t *testing.T) {
 // rampage damages and repeats messages until ctx ends.
 func (h *Cluster) rampage(ctx context.Context, rnd *rand.Rand, every time.Duration) {
 	for backoff.Sleep(ctx, Between(rnd, every/2, every)) == nil {
-		h.vandals.RLock()
+		h.corrupters.RLock()
 		if rnd.IntN(2) == 0 {
 			_, _ = h.Corrupter.Damage(ctx, rnd) // what had no answer is not counted on
 		} else {
 			_ = h.Corrupter.Echo(ctx)
 		}
-		h.vandals.RUnlock()
+		h.corrupters.RUnlock()
 	}
 }

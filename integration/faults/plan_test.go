@@ -106,8 +106,8 @@ func TestJournal(t *testing.T) {
 	if err := j.Reserve(2); err != nil {
 		t.Fatal(err)
 	}
-	j.Settle(1, nil)
-	j.Settle(2, errors.New("given up"))
+	j.Ack(1, nil)
+	j.Ack(2, errors.New("given up"))
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -50,9 +50,9 @@ func (v *Corrupter) Intrude(ctx context.Context, rnd *rand.Rand) error {
 // intrusion intrudes until ctx ends.
 func (h *Cluster) intrusion(ctx context.Context, rnd *rand.Rand, every time.Duration) {
 	for backoff.Sleep(ctx, Between(rnd, every/2, every)) == nil {
-		h.vandals.RLock()
+		h.corrupters.RLock()
 		_ = h.Corrupter.Intrude(ctx, rnd) // what had no answer is not counted on
-		h.vandals.RUnlock()
+		h.corrupters.RUnlock()
 	}
 }
 

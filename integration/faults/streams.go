@@ -37,8 +37,8 @@ func (h *Cluster) throttle(ctx context.Context, lasts time.Duration) error {
 // cutEvents flips a bit of a message of EVENTS that is stored, and starts NATS as after a crash: the stream ends before
 // that message, and gives its sequences again. Nothing that was accepted is on its way meanwhile, so nothing may be lost.
 func (h *Cluster) cutEvents(ctx context.Context, rnd *rand.Rand) error {
-	h.vandals.Lock()
-	defer h.vandals.Unlock()
+	h.corrupters.Lock()
+	defer h.corrupters.Unlock()
 	h.WriterLink.Cut() // answers under way are lost with their connections
 	defer h.WriterLink.Heal()
 	if err := h.quiet(ctx); err != nil {

@@ -51,7 +51,7 @@ func TestTrailsUnderKills(t *testing.T) {
 	m.run([]stage{
 		{"sent", m.send},
 		{"derived", m.derive},
-		{"marks lost", m.loseMarks},
+		{"marks lost", m.losePositions},
 		{"partition lost, repaired", m.repair},
 		{"rebuilt", func() { m.rebuild("trail") }},
 		{"replayed", m.replay},
@@ -218,8 +218,8 @@ func (m *recorded) badRecord(n int) {
 	m.json(changedAt, line)
 }
 
-// loseMarks takes the marks of copies away from under the readers of the trail.
-func (m *recorded) loseMarks() {
+// losePositions takes the marks of copies away from under the readers of the trail.
+func (m *recorded) losePositions() {
 	m.t.Helper()
 	if err := m.db.DropAllDerived(m.ctx, &m.topic, m.reg.Dropped("trail")); err != nil {
 		m.t.Fatal(err)

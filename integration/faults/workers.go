@@ -129,7 +129,7 @@ func playSink(ctx context.Context, spec Spec) error {
 	err = patiently(ctx, func(ctx context.Context) (err error) {
 		j, err = retention.New(ctx, nc, retention.Config{
 			Registry: reg, DB: db, Crash: crasher(spec), Owns: func() bool { return s.Owns("janitor") },
-			Every: spec.Housekeeping, ReplayWindow: spec.Keep, SettleTime: spec.Keep, Hooks: retention.Hooks{Fault: fault}, Now: clockOf(spec),
+			Every: spec.Housekeeping, ReplayWindow: spec.Keep, KeepTime: spec.Keep, Hooks: retention.Hooks{Fault: fault}, Now: clockOf(spec),
 		})
 		return err
 	})

@@ -78,7 +78,7 @@ func (w Writer) write(ctx context.Context, p *producer.Producer, j *Journal) err
 				Level: "info", Type: "numbered", UserID: "u-" + strconv.FormatUint(n/8%users, 10),
 				Message: strconv.FormatUint(w.Number<<32|n, 10), Attrs: attrs,
 			}
-			switch err := w.put(ctx, p, ev, func(err error) { j.Settle(n, err) }); {
+			switch err := w.put(ctx, p, ev, func(err error) { j.Ack(n, err) }); {
 			case ctx.Err() != nil:
 				return nil
 			case err != nil:

@@ -138,7 +138,7 @@ service:
 `, queue, address, n.OTLPHTTP)
 	write(n.t, config, text)
 	cmd := exec.Command(program, "--config", "file:"+config)
-	beside(n.t, cmd)
+	alongside(n.t, cmd)
 	embeddedtest.Eventually(n.t, maxWait, func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {

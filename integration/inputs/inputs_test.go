@@ -229,9 +229,9 @@ func (ev *event) has(t *testing.T, fields map[string]string) {
 	}
 }
 
-// beside runs a client's program until the end of the test, and shows what it said where the test
+// alongside runs a client's program until the end of the test, and shows what it said where the test
 // failed.
-func beside(t *testing.T, cmd *exec.Cmd) {
+func alongside(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said

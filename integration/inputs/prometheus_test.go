@@ -91,7 +91,7 @@ remote_write:
 `, address, n.HTTP)
 	write(n.t, config, text)
 	cmd := exec.Command(program, "--config.file", config, "--storage.tsdb.path", filepath.Join(n.dir, "tsdb"), "--web.listen-address", address)
-	beside(n.t, cmd)
+	alongside(n.t, cmd)
 	url = "http://" + address
 	embeddedtest.Eventually(n.t, maxWait, func() error {
 		resp, err := http.Get(url + "/-/ready")

@@ -31,7 +31,7 @@ log { source(s); destination(tcp); destination(lines); };
 	file := filepath.Join(n.dir, "syslog-ng.conf")
 	write(t, file, config)
 	cmd := exec.Command(program, "-F", "-f", file, "-R", filepath.Join(n.dir, "syslog-ng.persist"), "-c", filepath.Join(n.dir, "syslog-ng.ctl"), "-p", filepath.Join(n.dir, "syslog-ng.pid"), "--no-caps")
-	beside(t, cmd)
+	alongside(t, cmd)
 	var c net.Conn
 	embeddedtest.Eventually(t, maxWait, func() (err error) {
 		c, err = net.Dial("unixgram", filepath.Join(n.dir, "in"))

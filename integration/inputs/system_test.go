@@ -61,7 +61,7 @@ action(type="omelasticsearch" server="127.0.0.1" serverport="%[6]s" template="do
 	file := filepath.Join(n.dir, "rsyslog.conf")
 	write(t, file, config)
 	cmd := exec.Command(program, "-n", "-f", file, "-i", filepath.Join(n.dir, "rsyslog.pid"))
-	beside(t, cmd)
+	alongside(t, cmd)
 	embeddedtest.Eventually(t, maxWait, func() error {
 		sockets, err := os.ReadFile("/proc/net/udp")
 		if err == nil && !strings.Contains(string(sockets), fmt.Sprintf("0100007F:%04X", atoi(port))) {

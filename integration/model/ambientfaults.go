@@ -60,8 +60,8 @@ var storms = [...]map[Fault]int{
 	{ShardsCut: 12, RouterStalls: 12, Takeover: 12, RotationChanged: 3, EventsCut: 0, EventsFull: 0, ShardsFull: 0},
 }
 
-// strikes says whether a fault strikes here.
-func (w *World) strikes(f Fault) bool {
+// faultTimes says whether a fault strikes here.
+func (w *World) faultTimes(f Fault) bool {
 	if w.healed || w.odds[f] == 0 || w.rng.IntN(w.odds[f]) != 0 || faults[f].once && w.struck[f] > 0 {
 		return false
 	}
@@ -80,39 +80,39 @@ func (w *World) ambientFaults() {
 	if w.steps >= w.unluckyUntil {
 		w.unlucky = -1
 	}
-	if w.strikes(LongOutage) {
+	if w.faultTimes(LongOutage) {
 		s := [...]*server{w.nats, w.engine}[w.rng.IntN(2)]
 		s.crash()
 		w.now += schemas.DedupWindow/2 + time.Duration(w.rng.IntN(int(4*schemas.DedupWindow)))
 	}
-	if w.strikes(NatsClockJumps) {
+	if w.faultTimes(NatsClockJumps) {
 		w.nats.ahead += time.Duration(w.rng.IntN(int(2 * schemas.DedupWindow)))
 	}
-	if w.strikes(EngineClockJumps) {
+	if w.faultTimes(EngineClockJumps) {
 		w.engine.ahead += time.Duration(w.rng.IntN(int(time.Minute)))
 		if w.broken(EngineClockSteps) {
 			w.engine.ahead -= 2 * time.Minute
 		}
 	}
-	if w.strikes(EventsFull) {
+	if w.faultTimes(EventsFull) {
 		w.events.full, w.fullUntil = true, w.steps+w.rng.IntN(128)
 	}
-	if w.strikes(ShardsFull) {
+	if w.faultTimes(ShardsFull) {
 		w.shards.full, w.fullUntil = true, w.steps+w.rng.IntN(128)
 	}
-	if w.strikes(RotationChanged) {
+	if w.faultTimes(RotationChanged) {
 		w.drawRotation()
 	}
-	if w.strikes(Takeover) {
+	if w.faultTimes(Takeover) {
 		w.appoint(w.rng.IntN(w.lanes))
 	}
-	if len(w.oracle.frames) > 0 && w.strikes(FrameUnlucky) {
+	if len(w.oracle.frames) > 0 && w.faultTimes(FrameUnlucky) {
 		w.unlucky, w.unluckyUntil = len(w.oracle.frames)-1, w.steps+w.rng.IntN(2000)
 	}
-	if w.struck[EventsCut] < maxCuts && len(w.events.msgs) > 0 && w.strikes(EventsCut) {
+	if w.struck[EventsCut] < maxCuts && len(w.events.msgs) > 0 && w.faultTimes(EventsCut) {
 		w.cutEvents()
 	}
-	if w.struck[ShardsCut] < maxCuts && len(w.shards.msgs) > 0 && w.strikes(ShardsCut) {
+	if w.struck[ShardsCut] < maxCuts && len(w.shards.msgs) > 0 && w.faultTimes(ShardsCut) {
 		w.cutShards()
 	}
 	if w.odds[TailDamaged] > 0 && w.struck[TailDamaged]+w.struck[FrameDamaged] == 0 {
@@ -128,7 +128,7 @@ func (w *World) damage() {
 	for _, id := range w.bucket.order {
 		last := w.shards.lastOf(shardOf(id))
 		for m := range w.shards.from(shardOf(id), 1) {
-			if m != last && m.placed.Pos > w.table.heads[id] && w.strikes(FrameDamaged) {
+			if m != last && m.placed.Pos > w.table.heads[id] && w.faultTimes(FrameDamaged) {
 				m.gone = true
 				w.damaged[id] = m.placed.Pos
 				return

@@ -50,7 +50,7 @@ func (o *oracle) lose(m *message) {
 func (w *World) damageTail() {
 	for _, id := range w.bucket.order {
 		last := w.shards.lastOf(shardOf(id))
-		if last == nil || w.bucket.shard(id).value.Status != registry.Active || !w.strikes(TailDamaged) {
+		if last == nil || w.bucket.shard(id).value.Status != registry.Active || !w.faultTimes(TailDamaged) {
 			continue
 		}
 		last.gone, w.tailTaken[id] = true, true
@@ -139,7 +139,7 @@ func (l *lane) fit() error {
 		for _, d := range doubt {
 			m := w.events.at(d.Seq)
 			if joins = slices.ContainsFunc(w.table.parts, func(p part) bool { return slices.Contains(p.frames, m.frame) }); joins {
-				l.cp.Settle(schemas.Source{Seq: d.Seq, Stored: d.Stored}, 0, false)
+				l.cp.NoteStored(schemas.Source{Seq: d.Seq, Stored: d.Stored}, 0, false)
 			}
 		}
 	})

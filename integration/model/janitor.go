@@ -10,8 +10,8 @@ import (
 // when it is full. replayWindow is how long stored frames stay in SHARDS, unless
 // it is full.
 const (
-	settleTime   = schemas.DedupWindow
-	minSettle    = 30 * time.Second
+	keepTime     = schemas.DedupWindow
+	minKeep      = 30 * time.Second
 	replayWindow = 15 * time.Minute
 )
 
@@ -47,12 +47,12 @@ func newJanitor(w *World) *process {
 				return err
 			}
 			past = append(past, snap)
-			settle := settleTime
+			settle := keepTime
 			switch {
-			case w.broken(NoSettleTime):
+			case w.broken(NoKeepTime):
 				settle = 0
 			case w.events.full:
-				settle = minSettle
+				settle = minKeep
 			}
 			var ripe *snapshot
 			for len(past) > 0 && w.now-past[0].at >= settle {

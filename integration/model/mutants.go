@@ -32,7 +32,7 @@ const (
 	DiscardsOld
 	PurgesLast
 	PurgesUnstored
-	NoSettleTime
+	NoKeepTime
 	ReadsTableFirst
 	ReadsShardsFirst
 	ReadsRegistryFirst
@@ -129,8 +129,8 @@ var Mutants = []Mutant{
 	{Name: "a shard is begun while the one before it lacks its end", Breaks: BeginsBehindLost, Storm: ShardsStorm},
 	{Name: "a dead letter that lost its checkpoint is kept again", Breaks: KeepsLettersTwice, Storm: ShardsStorm},
 	{Name: "a shard is left before what it lost is routed again", Breaks: LeavesEarly, Storm: ShardsStorm},
-	{Name: "no settle time in EVENTS, and SHARDS read before it", Breaks: NoSettleTime | ReadsShardsFirst,
-		Alone:   []Break{NoSettleTime},
+	{Name: "no settle time in EVENTS, and SHARDS read before it", Breaks: NoKeepTime | ReadsShardsFirst,
+		Alone:   []Break{NoKeepTime},
 		Covered: "a frame that leaves EVENTS during a read is met in SHARDS, which is read later, or below the head in the table"},
 }
 

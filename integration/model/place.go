@@ -83,7 +83,7 @@ func (l *lane) readTail(id schemas.Shard, mayLag bool) (t tail, err error) {
 	w := l.w
 	err = l.read("read tail", w.nats, func() {
 		t = tailOf(w.shards.lastOf(shardOf(id)))
-		if mayLag && w.strikes(TailStale) || !mayLag && w.broken(SealReadsReplica) && w.coin(8) {
+		if mayLag && w.faultTimes(TailStale) || !mayLag && w.broken(SealReadsReplica) && w.coin(8) {
 			t = tailOf(w.shards.laggingLastOf(shardOf(id)))
 		}
 	})

@@ -95,7 +95,7 @@ func (p *process) step() {
 	}
 	if c := p.call; c.do != nil {
 		p.call = call{} // answered
-		if w.strikes(p.dies) {
+		if w.faultTimes(p.dies) {
 			if c.late != nil && w.coin(2) { // it was on its way
 				w.later(c.at, c.late)
 			}
@@ -108,7 +108,7 @@ func (p *process) step() {
 		if w.traces() {
 			w.tracef("%s: %s: %v", p.name, c.what, p.err)
 		}
-		if w.strikes(p.stalls) {
+		if w.faultTimes(p.stalls) {
 			p.asleep = w.steps + 4<<w.rng.IntN(9)
 			return
 		}

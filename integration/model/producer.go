@@ -47,7 +47,7 @@ func (p *producer) start() {
 
 func (p *producer) step() {
 	w := p.w
-	if w.strikes(ProducerDies) { // what was not acknowledged is gone with it
+	if w.faultTimes(ProducerDies) { // what was not acknowledged is gone with it
 		p.start()
 		return
 	}
@@ -57,7 +57,7 @@ func (p *producer) step() {
 	case len(p.inbox) > 0 && w.coin(2):
 		p.hear()
 	case p.resend(lane):
-	case p.left > 0 && (win.Room() || w.broken(NoProducerWindow)):
+	case p.left > 0 && (win.Space() || w.broken(NoProducerWindow)):
 		p.left--
 		f := w.newFrame(lane)
 		fl := win.add(f)
@@ -127,9 +127,9 @@ func (p *producer) send(fl *flight) {
 			w.tracef("    EVENTS: frame %d, %s seq %d: duplicate %t, %v", f.id, f.Producer, f.Seq, duplicate, err)
 		}
 		switch {
-		case w.strikes(w.nats.after):
+		case w.faultTimes(w.nats.after):
 			w.nats.crash()
-		case w.strikes(AnswerLost):
+		case w.faultTimes(AnswerLost):
 		default:
 			p.inbox = append(p.inbox, answer{life: life, lane: f.lane, seq: f.Seq, stored: err == nil})
 		}

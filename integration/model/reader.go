@@ -36,7 +36,7 @@ func newReader(w *World, name string) *process {
 			if cut || cuts != w.cuts { // a lane that met no cut yet is read as it stands
 				continue
 			}
-			if w.now-began > settleTime {
+			if w.now-began > keepTime {
 				w.saw(ReadsTooSlow) // a reader so slow is cut off
 			} else {
 				w.oracle.checkRead(q, due)
@@ -157,7 +157,7 @@ func (q *query) list(what string, do func(short func() bool)) error {
 	w, cut := q.w, false
 	err := q.read(what, w.nats, func() {
 		do(func() bool {
-			cut = cut || w.strikes(AnswerShort)
+			cut = cut || w.faultTimes(AnswerShort)
 			return cut
 		})
 	})

@@ -128,7 +128,7 @@ func (l *lane) gather() error {
 		}
 	})
 	if again {
-		w.saw(FeedsEnded)
+		w.saw(TailersEnded)
 		return errGivenAgain
 	}
 	return err

@@ -200,7 +200,7 @@ func (l *lane) checkEnd(r retiredShard, t tail) error {
 	err := l.read("list shards", l.w.nats, func() {
 		e = l.w.bucket.shard(r.id).value
 		for _, id := range l.w.bucket.order {
-			if o := l.w.bucket.shard(id).value; o.Beside(&e) && registry.Compare(o, e) > 0 && l.w.shards.lastOf(shardOf(id)) != nil {
+			if o := l.w.bucket.shard(id).value; o.SameLane(&e) && registry.Compare(o, e) > 0 && l.w.shards.lastOf(shardOf(id)) != nil {
 				younger = true
 			}
 		}

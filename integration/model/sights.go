@@ -29,7 +29,7 @@ const (
 	ReadsTooSlow
 	GapsNamed
 	CutsMet
-	FeedsEnded
+	TailersEnded
 	TailsKnown
 	ShortAnswers
 	LanesStopped
@@ -63,7 +63,7 @@ var sights = [sightKinds]string{
 	ReadsTooSlow:    "reads cut off",
 	GapsNamed:       "damaged shards stopped and named",
 	CutsMet:         "lanes that went on behind a cut",
-	FeedsEnded:      "feeds ended because sequences were given again",
+	TailersEnded:    "feeds ended because sequences were given again",
 	TailsKnown:      "ends of shards known from the checkpoint",
 	ShortAnswers:    "short answers refused",
 	LanesStopped:    "lanes that stopped because SHARDS lost its end",

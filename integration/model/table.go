@@ -92,10 +92,10 @@ func (t *table) finish(w *World, in *insert) error {
 		t.remember(w, in)
 	}
 	switch {
-	case w.strikes(TokenBurnt):
+	case w.faultTimes(TokenBurnt):
 		w.engine.crash()
 		return errReset
-	case w.strikes(RenameFails):
+	case w.faultTimes(RenameFails):
 		return errRename
 	case w.broken(TokenBeforePart) && w.coin(8):
 		w.later(w.engine, func() { t.add(w, in) })

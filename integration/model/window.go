@@ -20,8 +20,8 @@ type flight struct {
 // NewWindow is empty; seqs count from 1.
 func NewWindow() Window { return Window{next: 1} }
 
-// Room says whether one more frame may be sent.
-func (w *Window) Room() bool { return w.spread() < schemas.MaxInFlight }
+// Space says whether one more frame may be sent.
+func (w *Window) Space() bool { return w.spread() < schemas.MaxInFlight }
 
 // spread is how many seqs lie from the oldest unanswered to the next.
 func (w *Window) spread() uint64 {

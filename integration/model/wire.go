@@ -31,22 +31,22 @@ func (w *World) carry(c call) error {
 	switch {
 	case !s.up():
 		return errDown
-	case w.strikes(s.before):
+	case w.faultTimes(s.before):
 		s.crash()
 		return errDown
-	case c.late != nil && w.strikes(RequestLate):
+	case c.late != nil && w.faultTimes(RequestLate):
 		w.muchLater(s, c.late)
 		return errTimeout
 	}
 	err := c.do()
-	if c.late != nil && w.strikes(RequestTwice) {
+	if c.late != nil && w.faultTimes(RequestTwice) {
 		w.muchLater(s, c.late)
 	}
 	switch {
-	case w.strikes(s.after):
+	case w.faultTimes(s.after):
 		s.crash()
 		return errTimeout
-	case w.strikes(AnswerLost):
+	case w.faultTimes(AnswerLost):
 		return errTimeout
 	}
 	return err
@@ -84,11 +84,11 @@ func (w *World) deliver() {
 	w.wire = w.wire[:len(w.wire)-1]
 	switch {
 	case !r.at.up():
-	case w.strikes(RequestLost):
-	case w.strikes(r.at.before):
+	case w.faultTimes(RequestLost):
+	case w.faultTimes(r.at.before):
 		r.at.crash()
 	default:
-		if w.strikes(RequestTwice) {
+		if w.faultTimes(RequestTwice) {
 			w.muchLater(r.at, r.do)
 		}
 		r.do()

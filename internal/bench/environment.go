@@ -37,9 +37,9 @@ type Environment struct {
 
 // EnvironmentConfig is where and of what size the servers are.
 type EnvironmentConfig struct {
-	// Beside is a directory whose parent gets the servers' own, so that they are on
+	// NextTo is a directory whose parent gets the servers' own, so that they are on
 	// the disk the data would be on.
-	Beside string
+	NextTo string
 	// EventsBytes and ShardsBytes are the sizes of the streams; 0: shares of the free space.
 	EventsBytes, ShardsBytes int64
 	// Log hears the servers; may be nil.
@@ -48,10 +48,10 @@ type EnvironmentConfig struct {
 
 // OpenEnvironment starts servers on ports and in a directory of their own.
 func OpenEnvironment(ctx context.Context, cfg EnvironmentConfig) (h *Environment, err error) {
-	if err := os.MkdirAll(filepath.Dir(cfg.Beside), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(cfg.NextTo), 0o700); err != nil {
 		return nil, err
 	}
-	path, err := os.MkdirTemp(filepath.Dir(cfg.Beside), ".almanac-bench-")
+	path, err := os.MkdirTemp(filepath.Dir(cfg.NextTo), ".almanac-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("a directory for the bench: %w", err)
 	}

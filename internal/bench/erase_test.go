@@ -52,8 +52,8 @@ func BenchmarkErase(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				settling += e.SettledAt.Sub(began)
-				sweeping += e.ErasedAt.Sub(e.SettledAt)
+				settling += e.StoredAt.Sub(began)
+				sweeping += e.ErasedAt.Sub(e.StoredAt)
 				rows += int(e.Rows)
 				changed := 0
 				for partition, names := range partsOf(b, &cfg) {

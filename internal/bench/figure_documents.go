@@ -206,7 +206,7 @@ func (d *documentStore) archive(ctx context.Context) error {
 
 // becomeCold leaves a stub of each in DOCS.
 func (d *documentStore) becomeCold(ctx context.Context) error {
-	c := cleaner.New(cleaner.Config{Registry: d.h.Registry, DB: d.h.DB, Settle: time.Minute})
+	c := cleaner.New(cleaner.Config{Registry: d.h.Registry, DB: d.h.DB, MinAge: time.Minute})
 	for stubs := 0; stubs < d.n; {
 		d.s.Progress("", "cold", stubs, d.n)
 		done, err := c.Round(ctx, time.Now().Add(documentsCold))

@@ -11,7 +11,7 @@ import (
 // Markdown is the report as a section of a README.
 func (r Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. Size %s; the runs took %.0f s%s.\n\n", r.Machine, r.Size, r.Seconds, beside(r.OtherCores))
+	fmt.Fprintf(&b, "%s. Size %s; the runs took %.0f s%s.\n\n", r.Machine, r.Size, r.Seconds, busyNote(r.OtherCores))
 	b.WriteString("| figure | measured | bar | | how |\n|---|---|---|---|---|\n")
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.Measured(), f.Bound(), f.Result(), strings.ReplaceAll(f.How, "|", "\\|"))
@@ -31,8 +31,8 @@ func (r Report) Markdown() string {
 // quietCores is what a machine does that does nothing else.
 const quietCores = 0.1
 
-// beside says in words what else the machine did.
-func beside(cores float64) string {
+// busyNote says in words what else the machine did.
+func busyNote(cores float64) string {
 	if cores <= quietCores {
 		return ", with nothing else running"
 	}

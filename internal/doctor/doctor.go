@@ -61,7 +61,7 @@ type check struct {
 	reg   *registry.Registry
 	db    *tables.DB
 	found []Finding
-	rooms map[string]streamUsage // of the streams
+	usage map[string]streamUsage // of the streams
 	// storeOff: NATS answers and stores nothing.
 	storeOff bool
 }
@@ -73,7 +73,7 @@ const maxTime = 30 * time.Second
 func Run(ctx context.Context, cfg Config) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	c := &check{cfg: cfg, rooms: map[string]streamUsage{}}
+	c := &check{cfg: cfg, usage: map[string]streamUsage{}}
 	c.process(ctx)
 	if c.nats(ctx) {
 		c.streams(ctx)

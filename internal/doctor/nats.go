@@ -54,7 +54,7 @@ func (c *check) streams(ctx context.Context) {
 		}
 		info := stream.CachedInfo()
 		r := streamUsage{used: info.State.Bytes, limit: info.Config.MaxBytes, keys: info.State.NumSubjects}
-		c.rooms[name] = r
+		c.usage[name] = r
 		status, do := r.result(name)
 		if name == schemas.KVStream {
 			name = "REGISTRY"

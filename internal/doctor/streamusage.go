@@ -94,8 +94,8 @@ func front(stream string) bool { return stream == schemas.StreamDocs || stream =
 
 // producers says what producers do now, as far as it follows from the streams.
 func (c *check) producers(clickhouse bool) {
-	events, ok := c.rooms[schemas.StreamEvents]
-	shards := c.rooms[schemas.StreamShards]
+	events, ok := c.usage[schemas.StreamEvents]
+	shards := c.usage[schemas.StreamShards]
 	switch {
 	case !ok || c.storeOff:
 		c.note("producers", Fail, "see to NATS first", "nothing is accepted: events wait in the producers' buffers, then %s", policies)

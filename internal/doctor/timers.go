@@ -36,7 +36,7 @@ func (c *check) timers(ctx context.Context) {
 		}
 		status, do, found := lateTimers(groups, dispatchers)
 		c.note(name, status, do, "%s", found)
-		if r := c.rooms[schemas.StreamTimers]; r.tight(schemas.StreamTimers) && len(groups) > 0 {
+		if r := c.usage[schemas.StreamTimers]; r.tight(schemas.StreamTimers) && len(groups) > 0 {
 			most := slices.MaxFunc(groups, func(a, b timers.Status) int { return cmp.Compare(a.Bytes, b.Bytes) })
 			c.note("room of "+topic, Warn, fmt.Sprintf("delete timers that are not needed (almanac timers rm %s ID), bound the group (almanac timers groups apply %s --max-bytes SIZE), or almanac streams apply TIMERS --bytes %s",
 				most.Group, most.Group, doubled(r.limit)), "group %s holds the most of TIMERS: %s, with %d pending timers; %d groups hold it all", most.Group, schemas.FormatBytes(float64(most.Bytes)), most.Pending, len(groups))

@@ -119,7 +119,7 @@ func TestSessionUserIsPowerless(t *testing.T) {
 }
 
 // All who have no account take one place together of the engine's statements, however often they ask.
-func TestStatementsWithoutAnAccountLeaveRoom(t *testing.T) {
+func TestStatementsWithoutAnAccountLeaveSpace(t *testing.T) {
 	t.Parallel()
 	c := newEngine(t, t.TempDir())
 	embeddedtest.Run(t, c)
@@ -159,7 +159,7 @@ func TestStatementsWithoutAnAccountLeaveRoom(t *testing.T) {
 }
 
 // Connections that say nothing, of a process of the same machine, leave room for those of Almanac.
-func TestIdleConnectionsLeaveRoom(t *testing.T) {
+func TestIdleConnectionsLeaveSpace(t *testing.T) {
 	t.Parallel()
 	c := embeddedtest.Start(t, embeddedtest.WithoutNATS()).Engine
 	for range 700 {

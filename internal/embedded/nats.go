@@ -115,7 +115,7 @@ func (n *NATS) prepare() error {
 			return fmt.Errorf("embedded NATS: %w", err)
 		}
 		n.limit.Store(limit)
-		n.short.Store(n.Room() != nil)
+		n.short.Store(n.Space() != nil)
 	}
 	port, err := claimPort(n.cfg.Host, n.cfg.Port)
 	if err != nil {

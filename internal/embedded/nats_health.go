@@ -92,13 +92,13 @@ func (n *NATS) hung(why string) error {
 		"process and start it again, with room on that disk", ErrHung, why, n.cfg.Dir)
 }
 
-// Room returns nil when the store can grow by MinFreeBytes.
-func (n *NATS) Room() error { return roomIn(n.cfg.Dir, n.cfg.MinFreeBytes) }
+// Space returns nil when the store can grow by MinFreeBytes.
+func (n *NATS) Space() error { return spaceIn(n.cfg.Dir, n.cfg.MinFreeBytes) }
 
-// NATSRoom is Room of the NATS that an Almanac keeps below its data directory, as another process sees it.
-func NATSRoom(data string) error { return roomIn(data, natsMinFree) }
+// NATSSpace is Room of the NATS that an Almanac keeps below its data directory, as another process sees it.
+func NATSSpace(data string) error { return spaceIn(data, natsMinFree) }
 
-func roomIn(dir string, want int64) error {
+func spaceIn(dir string, want int64) error {
 	free, err := FreeBytes(dir)
 	if err == nil && free < want {
 		err = fmt.Errorf("embedded NATS: %w: %q has %s free, less than %s", ErrDiskSpace, dir, humanBytes(free), humanBytes(want))
@@ -130,7 +130,7 @@ func (n *NATS) watch(ctx context.Context) error {
 			if err == nil && n.isShort() {
 				err = errors.New("the disk has room again, and the streams may grow")
 			}
-			if err == nil || now.Before(notBefore) || n.Room() != nil {
+			if err == nil || now.Before(notBefore) || n.Space() != nil {
 				continue
 			}
 			if err := n.widen(); err != nil {
@@ -158,7 +158,7 @@ func (n *NATS) Storing() error {
 	}
 	err := n.Healthy()
 	if err == nil && n.isShort() {
-		err = n.Room()
+		err = n.Space()
 	}
 	n.last.at, n.last.err = time.Now(), err
 	return err

@@ -31,12 +31,12 @@ type Writer struct {
 	// leads it now, and refuse what that one stores.
 	replicated bool
 
-	room   *semaphore.Weighted // bytes of the writes that wait or are under way
-	rounds chan struct{}       // groups under way
-	whole  chan struct{}       // batches of PutAll under way
-	had    atomic.Uint64       // the highest sequence that the stream is known to have had
-	clock  streams.Clock
-	space  *space
+	inFlight *semaphore.Weighted // bytes of the writes that wait or are under way
+	rounds   chan struct{}       // groups under way
+	whole    chan struct{}       // batches of PutAll under way
+	had      atomic.Uint64       // the highest sequence that the stream is known to have had
+	clock    streams.Clock
+	space    *space
 
 	mu      sync.Mutex
 	waiting []*write
@@ -79,7 +79,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 	if cfg.Single < 0 {
 		cfg.Single = groupWrites
 	}
-	w := &Writer{js: js, stream: stream, cfg: cfg, replicated: info.Config.Replicas > 1, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
+	w := &Writer{js: js, stream: stream, cfg: cfg, replicated: info.Config.Replicas > 1, inFlight: newInFlight(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
 	w.clock.Local = cfg.Local
 	w.Had(info.State.LastSeq)
 	w.space = newSpace(func(ctx context.Context) (Use, error) {

@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &Writer{cfg: Config{Timeout: slow}, room: newRoom(), rounds: make(chan struct{}, maxRounds)}
+		w := &Writer{cfg: Config{Timeout: slow}, inFlight: newInFlight(), rounds: make(chan struct{}, maxRounds)}
 		w.space = newSpace(func(context.Context) (Use, error) { return Use{}, nil })
 		w.leading = true // another group is under way, forever
 		_, err := w.Put(t.Context(), record("a", 0))

@@ -26,10 +26,10 @@ const (
 	// singleWrites is how many writes still cost less one by one than an atomic batch,
 	// which is 4 syncs and files of its own.
 	singleWrites = 16
-	// roomBytes bounds what waits in a writer and is under way; each write counts
+	// inFlightBytes bounds what waits in a writer and is under way; each write counts
 	// writeBytes more than its own.
-	roomBytes  = 64 << 20
-	writeBytes = 8 << 10
+	inFlightBytes = 64 << 20
+	writeBytes    = 8 << 10
 	// maxRounds bounds the groups under way. The next begins when the one before it is
 	// answered, or slow: one whose answer was lost must not hold up every caller.
 	maxRounds = 4
@@ -52,14 +52,14 @@ type write struct {
 func (w *Writer) finish(p *write, seq uint64, err error) {
 	p.seq, p.err = seq, err
 	close(p.done)
-	w.room.Release(p.size)
+	w.inFlight.Release(p.size)
 }
 
 // grouped writes a message with those of other callers, and returns its sequence. After
 // an error that is neither errNotSent nor JetStream's it is unknown whether it was stored.
 func (w *Writer) grouped(ctx context.Context, msg *nats.Msg, wait time.Duration) (uint64, error) {
-	p := &write{msg: msg, size: min(roomBytes, int64(len(msg.Data))+writeBytes), wait: wait, done: make(chan struct{})}
-	if err := w.room.Acquire(ctx, p.size); err != nil {
+	p := &write{msg: msg, size: min(inFlightBytes, int64(len(msg.Data))+writeBytes), wait: wait, done: make(chan struct{})}
+	if err := w.inFlight.Acquire(ctx, p.size); err != nil {
 		return 0, errors.Join(errNotSent, context.Cause(ctx))
 	}
 	w.mu.Lock()
@@ -78,7 +78,7 @@ func (w *Writer) grouped(ctx context.Context, msg *nats.Msg, wait time.Duration)
 	defer w.mu.Unlock()
 	if i := slices.Index(w.waiting, p); i >= 0 {
 		w.waiting = slices.Delete(w.waiting, i, i+1)
-		w.room.Release(p.size)
+		w.inFlight.Release(p.size)
 		return 0, errors.Join(errNotSent, context.Cause(ctx))
 	}
 	return 0, context.Cause(ctx)
@@ -189,4 +189,4 @@ func (w *Writer) batch(ctx context.Context, msgs []*nats.Msg, wait time.Duration
 	return ack.Sequence, nil
 }
 
-func newRoom() *semaphore.Weighted { return semaphore.NewWeighted(roomBytes) }
+func newInFlight() *semaphore.Weighted { return semaphore.NewWeighted(inFlightBytes) }

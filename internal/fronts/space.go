@@ -10,8 +10,8 @@ import (
 // bytes that the writer itself has on its way, and holds them below a share of what is free: no writer sees what the
 // others have on theirs.
 type space struct {
-	look func(context.Context) (Use, error)
-	turn chan struct{} // held by the one that looks
+	look  func(context.Context) (Use, error)
+	round chan struct{} // held by the one that looks
 
 	mu   sync.Mutex
 	seen Use
@@ -26,7 +26,7 @@ type space struct {
 const lookAge = time.Second
 
 func newSpace(look func(context.Context) (Use, error)) *space {
-	return &space{look: look, turn: make(chan struct{}, 1), landed: make(chan struct{})}
+	return &space{look: look, round: make(chan struct{}, 1), landed: make(chan struct{})}
 }
 
 // answer is what a space says to a write.
@@ -36,7 +36,7 @@ const (
 	admitted answer = iota
 	lookAgain
 	waitForOthers
-	noRoom
+	noSpace
 )
 
 // decide says what becomes of a write of n bytes, by a look that is fresh or not.
@@ -59,7 +59,7 @@ func decide(u *Use, p Purpose, n, unseen, flying int64, fresh bool) answer {
 	case n <= free && n <= alone:
 		return admitted
 	}
-	return noRoom
+	return noSpace
 }
 
 // enter waits until a write of n bytes may go, or refuses it with a *FullError. land must be called when it is no
@@ -85,7 +85,7 @@ func (s *space) enter(ctx context.Context, p Purpose, n int64) (land func(), err
 			case <-ctx.Done():
 				err = context.Cause(ctx)
 			}
-		case noRoom:
+		case noSpace:
 			err = &FullError{Use: seen, Purpose: p, Need: n}
 		}
 		if err != nil {
@@ -105,11 +105,11 @@ func (s *space) land(n int64) {
 // again looks at the front, unless another write did so after the look that began at.
 func (s *space) again(ctx context.Context, at time.Time) error {
 	select {
-	case s.turn <- struct{}{}:
+	case s.round <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-s.turn }()
+	defer func() { <-s.round }()
 	s.mu.Lock()
 	if !s.at.Equal(at) {
 		s.mu.Unlock()

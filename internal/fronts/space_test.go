@@ -57,9 +57,9 @@ func TestDecide(t *testing.T) {
 		"some of it has landed":              {use: use, n: mib, unseen: mib, flying: mib - 1, want: lookAgain},
 		"a large one goes alone":             {use: use, n: 8 * mib, want: admitted},
 		"and waits for that":                 {use: use, n: 8 * mib, unseen: 1, flying: 1, want: waitForOthers},
-		"one that several could not have":    {use: use, n: 51 * mib, want: noRoom},
+		"one that several could not have":    {use: use, n: 51 * mib, want: noSpace},
 		"the last room":                      {use: full, n: 100 << 10, want: admitted},
-		"no room":                            {use: full, n: 100<<10 + 1, want: noRoom},
+		"no room":                            {use: full, n: 100<<10 + 1, want: noSpace},
 		"no room for it with what is flying": {use: full, n: 60 << 10, unseen: 60 << 10, flying: 60 << 10, want: waitForOthers},
 		"a change still has":                 {use: full, p: Change, n: 200 << 10, want: admitted},
 	} {

@@ -181,8 +181,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	grpcServer := make(chan server, 1)
 	go g.serveGRPC(grpcServer, failed)
 	stopSyslog := g.runSyslog(ctx, failed)
-	stopPool := g.runBeside(ctx, func() []func(context.Context) error { return []func(context.Context) error{g.parts.Pool.Run} })
-	stopBackground := g.runBeside(ctx, func() []func(context.Context) error { return g.parts.Background })
+	stopPool := g.runWith(ctx, func() []func(context.Context) error { return []func(context.Context) error{g.parts.Pool.Run} })
+	stopBackground := g.runWith(ctx, func() []func(context.Context) error { return g.parts.Background })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -229,9 +229,9 @@ func (g *Gateway) serveGRPC(served chan<- server, failed chan<- error) {
 	}
 }
 
-// runBeside runs parts once the gateway is open. The function it returns ends them and
+// runWith runs parts once the gateway is open. The function it returns ends them and
 // waits.
-func (g *Gateway) runBeside(ctx context.Context, parts func() []func(context.Context) error) (stop func()) {
+func (g *Gateway) runWith(ctx context.Context, parts func() []func(context.Context) error) (stop func()) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -9,7 +9,7 @@ const letterExample = "4711@2026-11-20T12:00:00.123456789Z"
 
 var (
 	ofReason = Param{Name: "reason", Help: "only letters with this `REASON`"}
-	settled  = append(ok("Settled"), accepted("Job"))
+	resolved = append(ok("Settled"), accepted("Job"))
 )
 
 // Dead letters.
@@ -25,10 +25,10 @@ var (
 	}
 	RetryLetters = Operation{
 		Method: http.MethodPost, Path: "/v1/dead/retry", Summary: "Send dead letters again", Access: Writes,
-		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id, or its number alone"}}, Answers: settled,
+		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id, or its number alone"}}, Answers: resolved,
 	}
 	DropLetters = Operation{
 		Method: http.MethodPost, Path: "/v1/dead/drop", Summary: "Drop dead letters", Access: Writes,
-		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id"}}, Answers: settled,
+		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id"}}, Answers: resolved,
 	}
 )

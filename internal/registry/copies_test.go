@@ -71,7 +71,7 @@ func TestReconcile(t *testing.T) {
 	}
 	enter := func(id string) {
 		t.Helper()
-		if _, err := r.Enter(ctx, ledger.Erasure{ID: id, Topic: "app", State: ledger.Settling}); err != nil {
+		if _, err := r.Enter(ctx, ledger.Erasure{ID: id, Topic: "app", State: ledger.Waiting}); err != nil {
 			t.Fatal(err)
 		}
 	}

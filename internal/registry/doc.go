@@ -70,7 +70,7 @@
 // routers run at their start and a sink now and then. What is forgotten leaves a tombstone in the
 // copies: an absence would look like a lost copy.
 //
-// The ledger has a third copy, in ClickHouse (kept.go). Registry.Beside reads all three, and the
+// The ledger has a third copy, in ClickHouse (kept.go). Registry.WithThird reads all three, and the
 // one written most often counts, before it is restored anywhere. Behind names the erasures that
 // ended and that ClickHouse does not have.
 //

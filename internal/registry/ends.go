@@ -17,7 +17,7 @@ func (s *Shard) Until() uint64 {
 // LacksEnd says that SHARDS, in which the shard ends at position tail, lost its end
 // since it was left, and that it is not yet known what became of the frames.
 func (s *Shard) LacksEnd(tail uint64, t *ledger.ErasureRecord) bool {
-	return !s.Gone() && s.Until() > tail && !t.Settles(tail, s.Until())
+	return !s.Gone() && s.Until() > tail && !t.Stored(tail, s.Until())
 }
 
 // LastLeft returns the youngest of a lane's shards in a month, the shard but left out. A

@@ -17,9 +17,9 @@ type Third interface {
 	KeptLedger(ctx context.Context) (kept map[string]schemas.LedgerCopy, known bool, err error)
 }
 
-// Beside is the registry for a part that has ClickHouse: what its copy of the ledger has newer
+// WithThird is the registry for a part that has ClickHouse: what its copy of the ledger has newer
 // counts too, also before it is entered again.
-func (r *Registry) Beside(third Third) *Registry {
+func (r *Registry) WithThird(third Third) *Registry {
 	with := *r
 	with.third = third
 	return &with

@@ -92,7 +92,7 @@ func (r *Registry) Enter(ctx context.Context, e ledger.Erasure) (ledger.Erasure,
 }
 
 // withTopic writes a topic's descriptor as it is beside an entry of it: once the topic is being removed, the entry is refused, also
-// where its writer was frozen meanwhile. A topic that the registry lost has none.
+// where its writer was frozen meanwhile. A topic that the registry lost does not have one.
 func (r *Registry) withTopic(ctx context.Context, name string) ([]*change, error) {
 	var t schemas.Topic
 	rev, err := r.get(ctx, schemas.TopicKey(name), &t)

@@ -17,7 +17,7 @@ func TestLedgerEntries(t *testing.T) {
 	t.Parallel()
 	r, ctx, s := placed(t, 0)
 	for i := range 3 {
-		if _, err := r.Enter(ctx, ledger.Erasure{ID: fmt.Sprintf("e%d", i), Topic: "app", Fence: uint64(10 * i), State: ledger.Settling}); err != nil {
+		if _, err := r.Enter(ctx, ledger.Erasure{ID: fmt.Sprintf("e%d", i), Topic: "app", Fence: uint64(10 * i), State: ledger.Waiting}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -62,8 +62,8 @@ func Compare(a, b Shard) int {
 	return cmp.Or(cmp.Compare(a.Month, b.Month), a.Order.Compare(b.Order), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// Beside reports whether two shards are of one lane and month: Compare says which of them was filled first.
-func (s *Shard) Beside(o *Shard) bool { return s.Month == o.Month && s.ID.Lane() == o.ID.Lane() }
+// SameLane reports whether two shards are of one lane and month: Compare says which of them was filled first.
+func (s *Shard) SameLane(o *Shard) bool { return s.Month == o.Month && s.ID.Lane() == o.ID.Lane() }
 
 // Precedes reports whether every frame of a sealed shard came to its lane before every frame of another.
 func (s *Shard) Precedes(o *Shard) bool {

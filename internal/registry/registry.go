@@ -22,7 +22,7 @@ type Registry struct {
 	kv jetstream.KeyValue
 
 	odd   func(error) // of Skipping
-	third Third       // of Beside
+	third Third       // of WithThird
 }
 
 // Skipping is the registry for a part that examines all of it: its lists leave out entries

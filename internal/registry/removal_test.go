@@ -87,7 +87,7 @@ func TestErasureOfARemovedTopic(t *testing.T) {
 	if err != nil || len(before) != 1 {
 		t.Fatalf("%v, %v", before, err)
 	}
-	e, err := r.Enter(ctx, ledger.Erasure{ID: "e1", Topic: "app", State: ledger.Settling}) // it writes the descriptor again
+	e, err := r.Enter(ctx, ledger.Erasure{ID: "e1", Topic: "app", State: ledger.Waiting}) // it writes the descriptor again
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestErasureOfARemovedTopic(t *testing.T) {
 	if _, err := r.ForgetTopic(ctx, "app"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Enter(ctx, ledger.Erasure{ID: "e3", Topic: "app", State: ledger.Settling}); !errors.Is(err, schemas.ErrUnknownTopic) {
+	if _, err := r.Enter(ctx, ledger.Erasure{ID: "e3", Topic: "app", State: ledger.Waiting}); !errors.Is(err, schemas.ErrUnknownTopic) {
 		t.Errorf("after the descriptor went: %v", err)
 	}
 	if _, err := r.Erasure(ctx, "app", "e2"); !errors.Is(err, ErrNotFound) {

@@ -165,7 +165,7 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 	}
 	examined, more := r.examine(ctx, t, mine, d)
 	if t.HasSeries() {
-		if err := r.mendLists(ctx, t, gone); err != nil {
+		if err := r.repairLists(ctx, t, gone); err != nil {
 			return more, err
 		}
 		for _, ref := range mine {

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// mendLists drops the lists of this process's shards that lost rows; they are filled again. It looks
+// repairLists drops the lists of this process's shards that lost rows; they are filled again. It looks
 // once in CheckEvery.
-func (r *Rollups) mendLists(ctx context.Context, t *schemas.Topic, gone map[schemas.ShardRef]bool) error {
+func (r *Rollups) repairLists(ctx context.Context, t *schemas.Topic, gone map[schemas.ShardRef]bool) error {
 	if time.Since(r.checked[t.Name]) < r.cfg.CheckEvery {
 		return nil
 	}

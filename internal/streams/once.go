@@ -25,8 +25,8 @@ func Once[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, 
 // message lies in again, up to 8 MiB, and syncs it (eraseMsg of its file store, 2.15). Without
 // rests the writers and readers of all streams on the disk wait behind that.
 const (
-	restTimes = 2 // as long as the removal took
-	maxRest   = 200 * time.Millisecond
+	pauseTimes = 2 // as long as the removal took
+	maxPause   = 200 * time.Millisecond
 )
 
 // Delete removes a message, and overwrites it on disk where secure says so. A message
@@ -41,7 +41,7 @@ func Delete(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, seq
 	if err == nil && secure {
 		select {
 		case <-ctx.Done(): // the caller's next step says so
-		case <-time.After(min(restTimes*time.Since(began), maxRest)):
+		case <-time.After(min(pauseTimes*time.Since(began), maxPause)):
 		}
 	}
 	if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {

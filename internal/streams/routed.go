@@ -131,7 +131,7 @@ func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, rou
 		if cp := routed[lane]; msg.Sequence <= cp.Source && (misfits[lane] == "" || cp.Stored == 0 || msg.Time.UnixNano() <= cp.Stored) {
 			return nil
 		}
-		if cp := routed[lane]; cp.SettledFrames(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}, math.MaxInt) == math.MaxInt {
+		if cp := routed[lane]; cp.StoredFrames(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}, math.MaxInt) == math.MaxInt {
 			return nil
 		}
 		n += uint64(schemas.EventsOf(msg.Header))

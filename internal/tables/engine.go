@@ -37,7 +37,7 @@ type pin struct {
 	id      string        // empty: to be asked for
 	doubted bool          // a server did not know it, and Establish was not called since
 	refused error         // what Establish found instead
-	settled chan struct{} // closed by the next Establish that succeeds; nil: none is waited for
+	decided chan struct{} // closed by the next Establish that succeeds; nil: none is waited for
 	doubts  chan struct{} // has one when doubted was set
 }
 
@@ -116,9 +116,9 @@ func (p *pin) conclude(id string, err error) {
 	switch {
 	case err == nil:
 		p.id, p.refused, p.doubted = id, nil, false
-		if p.settled != nil {
-			close(p.settled)
-			p.settled = nil
+		if p.decided != nil {
+			close(p.decided)
+			p.decided = nil
 		}
 	case errors.Is(err, ErrOtherEngine):
 		p.id, p.refused = "", err
@@ -133,10 +133,10 @@ func (db *DB) WaitEngine(ctx context.Context) error {
 		p.mu.Unlock()
 		return nil
 	}
-	if p.settled == nil {
-		p.settled = make(chan struct{})
+	if p.decided == nil {
+		p.decided = make(chan struct{})
 	}
-	settled := p.settled
+	settled := p.decided
 	p.mu.Unlock()
 	select {
 	case <-settled:

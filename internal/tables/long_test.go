@@ -190,7 +190,7 @@ func TestLongConditions(t *testing.T) {
 			if pos, rows, err := db.HeadRows(t.Context(), ref); err != nil || pos != 2 || rows != 6 {
 				t.Fatalf("stored: position %d, %d rows, %v", pos, rows, err)
 			}
-			mend := Mend{Topic: &topic, Schema: 1, Month: november, Shard: ref.ID, Hi: 2, Keep: c, Frames: in.Frames}
+			mend := TableRepair{Topic: &topic, Schema: 1, Month: november, Shard: ref.ID, Hi: 2, Keep: c, Frames: in.Frames}
 			if err := db.InsertMissing(t.Context(), &mend); err != nil {
 				t.Fatal(err)
 			}

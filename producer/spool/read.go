@@ -53,7 +53,7 @@ func (s *Spool) Next() (*Record, error) {
 			return nil, fmt.Errorf("%w: %s: a record before byte %d says nothing", ErrDamaged, g.name(), s.scan.at)
 		}
 		g.saw(r.Stream(), r.Head.Seq)
-		if r.Head.Seq <= s.marks.found[r.Stream()] {
+		if r.Head.Seq <= s.ackedUpTo.found[r.Stream()] {
 			s.frames.Add(-1)
 			s.events.Add(-int64(r.Head.Rows))
 			continue

@@ -41,7 +41,7 @@ const (
 
 	whatFrame = 1
 	whatEnd   = 2
-	whatMark  = 3
+	whatAcked = 3
 
 	endBytes   = headBytes + 1 + 16
 	fixedBytes = 4 + 4 + 8 + 4 + 4 + 8 + 8 + 4 // of a frame, after its names
@@ -134,20 +134,20 @@ func appendEnd(b []byte, salt, at, frames, events uint64) []byte {
 	return seal(binary.LittleEndian.AppendUint64(b, events), from, salt, at)
 }
 
-// appendMark adds a mark; acks has no salt and its marks no place, so that it
+// appendAcked adds a mark; acks has no salt and its marks no place, so that it
 // can be written by anybody at any place.
-func appendMark(b []byte, s Stream, seq uint64) []byte {
+func appendAcked(b []byte, s Stream, seq uint64) []byte {
 	from := len(b)
 	b = append(b, make([]byte, headBytes)...)
-	b = append(b, whatMark)
+	b = append(b, whatAcked)
 	b = appendName(b, s.Producer)
 	b = binary.LittleEndian.AppendUint32(b, uint32(s.Lane))
-	return seal(binary.LittleEndian.AppendUint64(b, seq), from, markSalt, 0)
+	return seal(binary.LittleEndian.AppendUint64(b, seq), from, ackedSalt, 0)
 }
 
-const markSalt = 0x616b63 // any constant that is not a segment's
+const ackedSalt = 0x616b63 // any constant that is not a segment's
 
-func parseMark(body []byte) (s Stream, seq uint64, ok bool) {
+func parseAcked(body []byte) (s Stream, seq uint64, ok bool) {
 	name, b, ok := cutName(body[1:])
 	if !ok || len(b) != 12 {
 		return s, 0, false

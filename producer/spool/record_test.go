@@ -159,8 +159,8 @@ func FuzzScan(f *testing.F) {
 				t.Fatalf("a record that was never written: %+v", got[i])
 			}
 		}
-		if body, ok := bytes.CutPrefix(b, []byte{whatMark}); ok {
-			_, _, _ = parseMark(append([]byte{whatMark}, body...))
+		if body, ok := bytes.CutPrefix(b, []byte{whatAcked}); ok {
+			_, _, _ = parseAcked(append([]byte{whatAcked}, body...))
 		}
 	})
 }

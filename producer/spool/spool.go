@@ -67,15 +67,15 @@ type Spool struct {
 	bytes, frames, events, torn, corrupt atomic.Int64
 	damage                               []*Damage // found by Open
 
-	mu       sync.Mutex
-	segments []*segment // oldest first
-	number   uint64     // of the last segment
-	file     *os.File   // of the last segment, while it is written
-	unsynced []*os.File // ended and not yet durable
-	named    bool       // a name in the directory is not yet durable
-	appended uint64     // records
-	durable  uint64     // of them
-	marks    marks
+	mu        sync.Mutex
+	segments  []*segment // oldest first
+	number    uint64     // of the last segment
+	file      *os.File   // of the last segment, while it is written
+	unsynced  []*os.File // ended and not yet durable
+	named     bool       // a name in the directory is not yet durable
+	appended  uint64     // records
+	durable   uint64     // of them
+	ackedUpTo ackedUpTo
 	// undeleted: a settled segment could not be deleted. The next process finds it
 	// again, so the marks stay.
 	undeleted bool
@@ -152,7 +152,7 @@ func (s *Spool) load() error {
 	}
 	s.segments = segs
 	s.bytes.Store(bytes)
-	bad, err := s.marks.load(filepath.Join(s.dir, marksName))
+	bad, err := s.ackedUpTo.load(filepath.Join(s.dir, ackedName))
 	s.damage = append(s.damage, bad...)
 	s.corrupt.Add(int64(len(bad)))
 	return err
@@ -243,12 +243,12 @@ func (s *Spool) Safe() uint64 {
 	return s.durable
 }
 
-// Settle says that every record of a stream up to seq is done with. Durable
+// Ack says that every record of a stream up to seq is done with. Durable
 // says when that is known on disk.
-func (s *Spool) Settle(of Stream, seq uint64) {
+func (s *Spool) Ack(of Stream, seq uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.marks.set(of, seq) >= hurryBehind {
+	if s.ackedUpTo.set(of, seq) >= hurryBehind {
 		kick(s.hurry)
 	}
 	kick(s.kicked)
@@ -259,8 +259,8 @@ func (s *Spool) Settle(of Stream, seq uint64) {
 // that sending never has to wait for the disk on a disk that keeps up.
 const hurryBehind = 16
 
-// Settled takes the events of one frame off the counters.
-func (s *Spool) Settled(events int) {
+// Acked takes the events of one frame off the counters.
+func (s *Spool) Acked(events int) {
 	s.frames.Add(-1)
 	s.events.Add(-int64(events))
 }
@@ -269,7 +269,7 @@ func (s *Spool) Settled(events int) {
 func (s *Spool) Durable(of Stream) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.marks.durable[of]
+	return s.ackedUpTo.durable[of]
 }
 
 // Close makes everything durable and gives the directory back. What was not
@@ -292,7 +292,7 @@ func (s *Spool) Close() error {
 	if s.reading != nil {
 		err = errors.Join(err, s.reading.Close())
 	}
-	return errors.Join(err, s.marks.close(), s.lock.Close())
+	return errors.Join(err, s.ackedUpTo.close(), s.lock.Close())
 }
 
 func kick(c chan struct{}) {

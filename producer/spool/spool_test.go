@@ -102,7 +102,7 @@ func TestReopenGoesOnBehindTheMark(t *testing.T) {
 	s := open(t, dir, Options{SegmentBytes: 1000})
 	fill(t, s, "p", 1, 50, 100)
 	of := Stream{"p", 0}
-	s.Settle(of, 20)
+	s.Ack(of, 20)
 	eventually(t, "the mark is durable", func() bool { return s.Durable(of) == 20 })
 	must(t, s.Close())
 
@@ -118,9 +118,9 @@ func TestReopenGoesOnBehindTheMark(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	for range 30 {
-		s.Settled(3)
+		s.Acked(3)
 	}
-	s.Settle(of, 50)
+	s.Ack(of, 50)
 	eventually(t, "the files are deleted", func() bool {
 		return len(files(t, dir, "*.spool")) == 0 && len(files(t, dir, "acks")) == 0 && s.Stats() == Stats{}
 	})
@@ -177,7 +177,7 @@ func TestChangedRecordIsPassedOver(t *testing.T) {
 	if len(got) != 39 || bad != 1 || s.Stats().Corrupt != 1 {
 		t.Fatalf("%v, %d bad, %+v", got, bad, s.Stats())
 	}
-	s.Settle(Stream{"p", 0}, 40)
+	s.Ack(Stream{"p", 0}, 40)
 	eventually(t, "only the damaged file is left", func() bool {
 		return len(files(t, dir, "*.spool")) == 0 && len(files(t, dir, "*.damaged")) == 1 && s.Stats().Bytes == int64(len(b))
 	})
@@ -206,7 +206,7 @@ func TestBoundAndLock(t *testing.T) {
 	if got, _ := seqs(t, s); !same(got, 1, n) {
 		t.Fatalf("%v", got)
 	}
-	s.Settle(Stream{"p", 0}, n/2)
+	s.Ack(Stream{"p", 0}, n/2)
 	eventually(t, "there is room again", func() bool {
 		_, err := s.Append(record("p", 0, n+1, 100_000))
 		return err == nil
@@ -225,11 +225,11 @@ func TestChangedMark(t *testing.T) {
 	s := open(t, dir, Options{})
 	fill(t, s, "p", 1, 30, 10)
 	for _, seq := range []uint64{10, 20} {
-		s.Settle(Stream{"p", 0}, seq)
+		s.Ack(Stream{"p", 0}, seq)
 		eventually(t, "durable", func() bool { return s.Durable(Stream{"p", 0}) == seq })
 	}
 	must(t, s.Close())
-	name := filepath.Join(dir, marksName)
+	name := filepath.Join(dir, ackedName)
 	b, err := os.ReadFile(name)
 	must(t, err)
 	b[len(b)-1] ^= 1
@@ -265,12 +265,12 @@ func TestMarksOutliveSegments(t *testing.T) {
 	if got, _ := seqs(t, s); len(got) != 3 {
 		t.Fatal(got)
 	}
-	s.Settle(Stream{"a", 0}, 3)
+	s.Ack(Stream{"a", 0}, 3)
 	<-faults
 	// Emptied once more, this time without trouble.
 	fill(t, s, "a", 4, 4, 100)
 	seqs(t, s)
-	s.Settle(Stream{"a", 0}, 4)
+	s.Ack(Stream{"a", 0}, 4)
 	eventually(t, "everything is settled on disk", func() bool { return s.Durable(Stream{"a", 0}) == 4 })
 	must(t, s.Close())
 	must(t, os.RemoveAll(names[0]))

@@ -55,7 +55,7 @@ func (s *Spool) sync() error {
 	if appended == s.durable {
 		file = nil
 	}
-	marks, seqs, rewrite := s.marks.encode()
+	marks, seqs, rewrite := s.ackedUpTo.encode()
 	s.mu.Unlock()
 
 	err := s.syncFiles(ended, file, named)
@@ -73,15 +73,15 @@ func (s *Spool) sync() error {
 		err = errors.Join(err, f.Close())
 	}
 	if len(marks) > 0 {
-		if err := s.marks.write(s.dir, marks, rewrite); err != nil {
-			s.marks.bytes = maxMarksFile + 1 // whatever is in the file now: rewrite it
+		if err := s.ackedUpTo.write(s.dir, marks, rewrite); err != nil {
+			s.ackedUpTo.bytes = maxAckedFile + 1 // whatever is in the file now: rewrite it
 			return err
 		}
 		s.mu.Lock()
 		for of, seq := range seqs {
-			s.marks.durable[of] = seq
-			if s.marks.said[of] == seq {
-				delete(s.marks.dirty, of)
+			s.ackedUpTo.durable[of] = seq
+			if s.ackedUpTo.said[of] == seq {
+				delete(s.ackedUpTo.dirty, of)
 			}
 		}
 		s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Spool) trim() error {
 	for len(s.segments) > 0 {
 		g := s.segments[0]
 		last := s.file != nil && len(s.segments) == 1
-		if !g.settled(s.marks.durable) || !g.read && !(last && s.reading != nil && s.scan.at == g.bytes) {
+		if !g.acked(s.ackedUpTo.durable) || !g.read && !(last && s.reading != nil && s.scan.at == g.bytes) {
 			break
 		}
 		if last {
@@ -146,10 +146,10 @@ func (s *Spool) trim() error {
 	}
 	// Only now: a segment that came back would otherwise be sent again as if
 	// it had not been seen.
-	if len(s.segments) > 0 || len(s.marks.dirty) > 0 {
+	if len(s.segments) > 0 || len(s.ackedUpTo.dirty) > 0 {
 		return nil // used again meanwhile
 	}
-	return s.marks.forget()
+	return s.ackedUpTo.forget()
 }
 
 // remove deletes segments, and puts those aside that are damaged.
@@ -169,8 +169,8 @@ func (s *Spool) remove(gone []*segment) (err error) {
 	return errors.Join(err, syncDir(s.dir))
 }
 
-// settled says whether every record that was seen in g is under a mark.
-func (g *segment) settled(durable map[Stream]uint64) bool {
+// acked says whether every record that was seen in g is under a mark.
+func (g *segment) acked(durable map[Stream]uint64) bool {
 	for of, seq := range g.highest {
 		if durable[of] < seq {
 			return false

@@ -61,9 +61,9 @@ func (q *querier) take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// roomOf is the room of series themselves, in points: labels, and what holds a series. A
+// spaceOf is the room of series themselves, in points: labels, and what holds a series. A
 // query may select the same ones many times, and each selector holds its own.
-func (q *querier) roomOf(found []labelled) int64 {
+func (q *querier) spaceOf(found []labelled) int64 {
 	const held = 256
 	bytes := 0
 	for i := range found {
@@ -106,7 +106,7 @@ func (q *querier) read(ctx context.Context, hints *storage.SelectHints, from, to
 	if err != nil {
 		return nil, err
 	}
-	if err := q.take(ctx, q.roomOf(found)); err != nil {
+	if err := q.take(ctx, q.spaceOf(found)); err != nil {
 		return nil, err
 	}
 	set := newSet(found)

@@ -25,8 +25,8 @@ const (
 	MaxSamples = 5_000_000
 	// minSamples is what it has at least, where others leave little room: else it is refused. Of
 	// sampleRoom bytes a sample takes 16, and as many where its series grows.
-	minSamples = 250_000
-	sampleRoom = 32
+	minSamples  = 250_000
+	sampleSpace = 32
 	// MaxTime bounds one query.
 	MaxTime = 60 * time.Second
 	// Lookback is how old the newest point of a series may be that counts at an instant.
@@ -57,12 +57,12 @@ func New(r *query.Reader) *Store {
 
 // engine is Prometheus's, which holds as many samples as the query's account has room for.
 func (s *Store) engine(ctx context.Context) (*promql.Engine, error) {
-	room, err := budget.Of(ctx).Part(minSamples*sampleRoom, MaxSamples*sampleRoom)
+	room, err := budget.Of(ctx).Part(minSamples*sampleSpace, MaxSamples*sampleSpace)
 	if err != nil {
 		return nil, err
 	}
 	return promql.NewEngine(promql.EngineOpts{
-		MaxSamples: int(room / sampleRoom), Timeout: MaxTime, LookbackDelta: Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: s.parser,
+		MaxSamples: int(room / sampleSpace), Timeout: MaxTime, LookbackDelta: Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: s.parser,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return subqueryStep.Milliseconds() },
 	}), nil
 }

@@ -50,7 +50,7 @@ func TestErasureUnderWay(t *testing.T) {
 	const all = "{host=a} 12:01 1; {host=a,late=1} 12:01 7; {host=b} 12:01 2"
 	expect("before", all, 3, 3, 2)
 	_, err := r.Reg.Enter(t.Context(), ledger.Erasure{
-		ID: "e-1", Topic: "cpu", To: math.MaxInt64, Cond: "attributes['host'] = {p1:String} AND points = ''", Params: map[string]string{"p1": "a"}, Schema: 1, State: ledger.Settling,
+		ID: "e-1", Topic: "cpu", To: math.MaxInt64, Cond: "attributes['host'] = {p1:String} AND points = ''", Params: map[string]string{"p1": "a"}, Schema: 1, State: ledger.Waiting,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (r *Reader) begin(ctx context.Context, topic string) (*snapshot, error) {
 		return nil, err
 	}
 	s := &snapshot{}
-	s.keep, s.params = ledger.Cover(erasures.Only(ledger.Settling, ledger.Erasing)).Keep()
+	s.keep, s.params = ledger.Cover(erasures.Only(ledger.Waiting, ledger.Erasing)).Keep()
 	s.Snapshot, err = once.Begin(ctx, r.reg, r.db, t)
 	return s, err
 }

@@ -55,8 +55,8 @@ type Checkpoint struct {
 	// Lost are frames of the lane's shards that both streams lost, at most MaxLostFrames.
 	Lost []LostFrames `json:"lost,omitempty"`
 
-	// Settled are messages above Source that are not to be routed, in order.
-	Settled []Settled `json:"settled,omitempty"`
+	// StoredRun are messages above Source that are not to be routed, in order.
+	StoredRun []StoredRun `json:"settled,omitempty"`
 
 	// Kept are dead letters of messages above Source that SHARDS holds already.
 	Kept []Kept `json:"kept,omitempty"`

@@ -85,7 +85,7 @@ func (f *fields) setLevel() {
 		}
 	}
 	if sent != "" && f.ev.Level != sent {
-		name := f.keys.Topic.Beside(schemas.ColLevel, schemas.AttrLevelText)
+		name := f.keys.Topic.OtherName(schemas.ColLevel, schemas.AttrLevelText)
 		f.rest = append(f.rest, leaf{raw: name, text: name, value: f.level})
 	}
 }

@@ -34,13 +34,13 @@ func NewPaths(paths map[string][]string) *Paths {
 	return p
 }
 
-// beside is a leaf that could have filled a field, under a name that the field's rules cover.
-func (k *Keys) beside(l leaf) leaf {
+// otherName is a leaf that could have filled a field, under a name that the field's rules cover.
+func (k *Keys) otherName(l leaf) leaf {
 	at, other := k.Paths.places[l.text]
 	if !other || at.field == fieldTime {
 		return l
 	}
-	if name := k.Topic.Beside(columnOf(at.field), l.text); name != l.text {
+	if name := k.Topic.OtherName(columnOf(at.field), l.text); name != l.text {
 		raw := jsonwalk.Quote(name)
 		l.text, l.raw = name, raw[1:len(raw)-1]
 	}
@@ -138,7 +138,7 @@ func (k *Keys) byPaths(leaves []leaf) (schemas.Event, error) {
 	for i := range leaves {
 		l := leaves[i]
 		if l.text == "" || !slices.Contains(best[:], i+1) {
-			rest = append(rest, k.beside(l))
+			rest = append(rest, k.otherName(l))
 			continue
 		}
 		if i+1 != best[fieldLevel] {

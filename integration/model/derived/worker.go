@@ -52,8 +52,8 @@ func (k *worker) together() []func() {
 	}}, positions...)
 }
 
-// settle examines and sums all of a shard.
-func (k *worker) settle(shard int) {
+// complete examines and sums all of a shard.
+func (k *worker) complete(shard int) {
 	for _, begin := range []func(int) []func(){k.examine, k.sum} {
 		for more := begin(shard); len(more) > 0; more = begin(shard) {
 			for _, f := range more {
@@ -203,7 +203,7 @@ func Run(seed uint64, m Mutants) error {
 		if step == dropAt { // retention waits until all is derived
 			for range 2 {
 				for s := range shards {
-					(&worker{w: w}).settle(s)
+					(&worker{w: w}).complete(s)
 				}
 			}
 			janitor.next = nil

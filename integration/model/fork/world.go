@@ -102,7 +102,7 @@ func stored(rows []int, id int) bool { return slices.Contains(rows, id) }
 func (w *world) sink(s int) {
 	frames, rows := w.shards[s], w.table[s]
 	if w.forks[s] != nil {
-		w.settle(s)
+		w.complete(s)
 		return
 	}
 	if end := min(len(frames), len(rows)); end > 0 && rows[end-1] != frames[end-1] && !(w.guards["the end is compared"] && len(frames) <= len(rows)) {
@@ -117,8 +117,8 @@ func (w *world) sink(s int) {
 	}
 }
 
-// settle takes the next step of a shard that was left.
-func (w *world) settle(s int) {
+// complete takes the next step of a shard that was left.
+func (w *world) complete(s int) {
 	f := w.forks[s]
 	if w.gone[s] || !w.sealed[s] && !w.guards["a fork is judged once it is sealed"] {
 		return

@@ -94,7 +94,7 @@ func play(seed uint64, off Break) *world {
 			continue
 		case 1: // it stalls, and goes on with what it knew
 			w.faults[2]++
-			p.sleep = w.steps + w.rnd.IntN(2*settle)
+			p.sleep = w.steps + w.rnd.IntN(2*resolve)
 			continue
 		}
 		if _, more := p.next(); !more {

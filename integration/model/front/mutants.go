@@ -12,7 +12,7 @@ const (
 	RoutesRefreshes                           // a refresh is
 	NoGate                                    // the cleaner does not read rows back
 	NoArchived                                // the cleaner walks to the end of the front
-	NoSettle                                  // the cleaner takes what is young
+	NoResolve                                 // the cleaner takes what is young
 	NoStubExpectation                         // stubs and refreshes expect nothing
 	NoStub                                    // a cold document leaves nothing
 	PurgesAll                                 // a purge of older versions goes to the last one
@@ -41,7 +41,7 @@ var Mutants = map[string]Break{
 	"a stub is an event":                            RoutesStubs,
 	"a refresh is an event":                         RoutesRefreshes,
 	"the cleaner neither reads rows back nor heads": NoGate | NoArchived,
-	"the cleaner takes what is young":               NoSettle,
+	"the cleaner takes what is young":               NoResolve,
 	"a stub expects nothing":                        NoStubExpectation,
 	"a cold document leaves nothing":                NoStub,
 	"older versions are purged up to the last":      PurgesAll,

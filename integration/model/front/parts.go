@@ -9,7 +9,7 @@ type ask func() bool
 // at most so long.
 const (
 	keys    = 3
-	settle  = 150
+	resolve = 150
 	maxWait = 120
 )
 
@@ -150,7 +150,7 @@ func (w *world) cleaner(next ask) {
 		var seen [keys][]message
 		end := 0 // the walk met all up to here
 		for _, m := range w.front {
-			old := now-m.at >= settle || w.has(NoSettle)
+			old := now-m.at >= resolve || w.has(NoResolve)
 			if m.seq <= upTo && old {
 				end = m.seq
 			}
@@ -270,7 +270,7 @@ func (w *world) list(upTo int, ground *passed, found []row, before int, next ask
 	if ground.stored <= upTo && ground.end > from {
 		from = ground.end
 	}
-	for range 1 + w.rnd.IntN(2)*w.rnd.IntN(settle/2) { // it may take long
+	for range 1 + w.rnd.IntN(2)*w.rnd.IntN(resolve/2) { // it may take long
 		if !next() {
 			return false
 		}

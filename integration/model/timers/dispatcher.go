@@ -49,7 +49,7 @@ const (
 	claiming
 	lookingBack
 	calling
-	settling
+	resolving
 )
 
 func (d *dispatcher) born(name string) {
@@ -150,7 +150,7 @@ func (d *dispatcher) step(w *world) {
 		d.lookBack(w)
 	case calling:
 		d.call(w)
-	case settling:
+	case resolving:
 		if _, a := w.put(d.outcome, d.claim.Seq, w.rng.Uint64(), false); a != unknown {
 			d.rest()
 		}
@@ -268,5 +268,5 @@ func (d *dispatcher) call(w *world) {
 		v, c = timer.Outcome{Kind: timer.TryAgain, Status: 500, Error: timer.ErrStatus}, timer.Call{Status: 500, Error: timer.ErrStatus}
 	}
 	d.outcome = timer.Complete(&d.claim, v, c, policy, w.now, w.rng.Float64())
-	d.stage = settling
+	d.stage = resolving
 }

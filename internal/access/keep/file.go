@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access"
 )
 
-// ReadFile reads a file of tokens. One that is not there has none.
+// ReadFile reads a file of tokens. One that is not there holds no tokens.
 func ReadFile(path string) ([]access.Token, error) {
 	text, err := readPrivate(path)
 	if errors.Is(err, fs.ErrNotExist) {

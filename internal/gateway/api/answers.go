@@ -97,7 +97,7 @@ var types = openapi.Types{
 		reflect.TypeFor[timer.State]():   {Type: "string", Enum: words(timer.StatePending, timer.StateFiring, timer.StateDone, timer.StateFailed, timer.StateCancelled)},
 		reflect.TypeFor[timer.Op]():      {Type: "string", Enum: words(timer.Created, timer.Updated, timer.Firing, timer.Done, timer.Failed, timer.Retry, timer.Rescheduled, timer.Cancelled, timer.Restored)},
 		reflect.TypeFor[jobs.State]():    {Type: "string", Enum: words(jobs.Queued, jobs.Running, jobs.Done, jobs.Failed, jobs.Cancelled)},
-		reflect.TypeFor[ledger.State]():  {Type: "string", Enum: words(ledger.Settling, ledger.Erasing, ledger.Erased)},
+		reflect.TypeFor[ledger.State]():  {Type: "string", Enum: words(ledger.Waiting, ledger.Erasing, ledger.Erased)},
 		reflect.TypeFor[replay.Order]():  {Type: "string", Enum: words(replay.ByPosition, replay.ByTime)},
 	},
 	Requests: map[string][]string{

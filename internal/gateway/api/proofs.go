@@ -117,12 +117,12 @@ func (s *proofs) lastOf(topic string) (last *proof, running bool) {
 	if k == nil {
 		return nil, false
 	}
-	k.turn()
+	k.advance()
 	return k.last, !ended(k.run.done)
 }
 
-// turn makes a run that ended with a proof the last one.
-func (k *proven) turn() {
+// advance makes a run that ended with a proof the last one.
+func (k *proven) advance() {
 	if ended(k.run.done) && k.run.err == nil {
 		k.last = k.run
 	}
@@ -135,12 +135,12 @@ func (s *proofs) runOf(topic string, now time.Time) (run *proof, begin bool) {
 	defer s.mu.Unlock()
 	k := s.known[topic]
 	if k != nil {
-		k.turn()
+		k.advance()
 		if !ended(k.run.done) || k.run == k.last && now.Sub(k.run.began) < proofAge {
 			return k.run, false
 		}
 	} else {
-		if !s.room() {
+		if !s.makeSpace() {
 			return nil, false
 		}
 		k = &proven{}
@@ -150,8 +150,8 @@ func (s *proofs) runOf(topic string, now time.Time) (run *proof, begin bool) {
 	return k.run, true
 }
 
-// room forgets the oldest proof where as many are kept as may be, and reports whether there is room.
-func (s *proofs) room() bool {
+// makeSpace forgets the oldest proof where as many are kept as may be, and reports whether there is room.
+func (s *proofs) makeSpace() bool {
 	if len(s.known) < maxProofs {
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // A read without room is to be sent again, and one that is too large to be narrowed.
-func TestReadsWithoutRoom(t *testing.T) {
+func TestReadsWithoutSpace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err    error

@@ -256,7 +256,7 @@ func TestEncodings(t *testing.T) {
 }
 
 // A client that declares much and sends little holds little: the others find room.
-func TestSlowBodiesLeaveRoom(t *testing.T) {
+func TestSlowBodiesLeaveSpace(t *testing.T) {
 	t.Parallel()
 	e := pooltest.Start(t, nil, schemas.NewTopic("app"))
 	mux := http.NewServeMux()

@@ -25,7 +25,7 @@ func DecodeJSON(body []byte, o Options) (Push, error) {
 	if in.Streams == nil {
 		return Push{}, fmt.Errorf(`%w: it has no "streams"`, ErrPush)
 	}
-	p := Push{room: o.MaxBytes}
+	p := Push{space: o.MaxBytes}
 	for _, s := range *in.Streams {
 		labels := present(s.Stream)
 		for _, v := range s.Values {

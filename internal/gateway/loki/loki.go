@@ -20,7 +20,7 @@ type Push struct {
 	Entries int // how many the request has: events and refused
 	Refused []Refusal
 
-	room int // bytes that further events may have
+	space int // bytes that further events may have
 }
 
 // Refusal says why an entry did not become an event.
@@ -73,7 +73,7 @@ func (p *Push) add(o *Options, r *record) error {
 		p.refuse(err)
 		return nil
 	}
-	if p.room -= ev.Bytes(); p.room < 0 {
+	if p.space -= ev.Bytes(); p.space < 0 {
 		return fmt.Errorf("%w: its events have more than %d bytes; send fewer entries or labels at once", ErrTooLarge, o.MaxBytes)
 	}
 	p.Entries++

@@ -37,7 +37,7 @@ func DecodeProtobuf(body []byte, o Options) (Push, error) {
 	case size > o.MaxBytes:
 		return Push{}, fmt.Errorf("%w: %d bytes decompressed, the limit is %d; send fewer entries at once", ErrTooLarge, size, o.MaxBytes)
 	}
-	p := Push{room: o.MaxBytes}
+	p := Push{space: o.MaxBytes}
 	err = walk(raw, func(n protowire.Number, v []byte, _ uint64) error {
 		if n != pushStreams || v == nil {
 			return nil

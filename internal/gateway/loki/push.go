@@ -127,7 +127,7 @@ func decode(r *http.Request, req *pool.Request, body []byte, topic *schemas.Topi
 	case err != nil:
 		return p, request.Refuse(http.StatusBadRequest, "bad_push", err.Error(), "")
 	}
-	return p, req.Grow(r.Context(), o.MaxBytes-p.room)
+	return p, req.Grow(r.Context(), o.MaxBytes-p.space)
 }
 
 func mediaType(r *http.Request) string {

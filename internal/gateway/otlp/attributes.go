@@ -85,7 +85,7 @@ func (a *attributes) count(name string, n uint32) {
 // plain adds one under its name. One that names a user is under the rule of user_id.
 func (a *attributes) plain(v schemas.Attr) {
 	if namesUser(v.Key) {
-		v.Key = a.topic.Beside(schemas.ColUserID, v.Key)
+		v.Key = a.topic.OtherName(schemas.ColUserID, v.Key)
 	}
 	v.Key = a.free(v.Key)
 	if v.Key == "" || len(v.Key) > schemas.MaxAttrKeyBytes {

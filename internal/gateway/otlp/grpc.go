@@ -106,7 +106,7 @@ func (g *GRPC) Shutdown(ctx context.Context) error {
 // read reads a call's message when no more than maxReads others are being read. The
 // call ends with its error, which also ends a read under way.
 func (g *GRPC) read(ctx context.Context, dec func(any) error) ([]byte, error) {
-	room := time.NewTimer(pool.RoomWait)
+	room := time.NewTimer(pool.SpaceWait)
 	defer room.Stop()
 	select {
 	case g.reads <- struct{}{}:

@@ -28,8 +28,8 @@ const (
 	// Hold is how long a request waits for a stream that takes nothing. It lies below
 	// the ten seconds that exporters wait for an answer.
 	Hold = 8 * time.Second
-	// RoomWait is how long a request waits for other requests' bytes.
-	RoomWait = time.Second
+	// SpaceWait is how long a request waits for other requests' bytes.
+	SpaceWait = time.Second
 	// AckWait is how long events that were taken may take to be stored before the
 	// request is answered without knowing.
 	AckWait = 25 * time.Second

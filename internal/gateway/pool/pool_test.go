@@ -70,7 +70,7 @@ func TestGrowIsBounded(t *testing.T) {
 }
 
 // One address may hold half, so that another's requests find room.
-func TestOneAddressLeavesRoom(t *testing.T) {
+func TestOneAddressLeavesSpace(t *testing.T) {
 	t.Parallel()
 	p := bare(100, time.Second)
 	begin := func(remote string) *Request {

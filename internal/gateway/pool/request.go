@@ -92,24 +92,24 @@ func (r *Request) Grow(ctx context.Context, n int) error {
 	if more <= 0 {
 		return nil
 	}
-	wait, cancel := context.WithTimeout(ctx, RoomWait)
+	wait, cancel := context.WithTimeout(ctx, SpaceWait)
 	defer cancel()
 	if r.peer != nil {
 		if err := r.peer.bytes.Acquire(wait, more); err != nil {
-			return r.noRoom(ctx, fmt.Sprintf("requests from %s hold the %d MiB that one address may", r.address, limit>>20))
+			return r.noSpace(ctx, fmt.Sprintf("requests from %s hold the %d MiB that one address may", r.address, limit>>20))
 		}
 	}
 	if err := r.p.bytes.Acquire(wait, more); err != nil {
 		if r.peer != nil {
 			r.peer.bytes.Release(more)
 		}
-		return r.noRoom(ctx, fmt.Sprintf("requests under way hold the %d MiB there are", r.p.cfg.InFlight>>20))
+		return r.noSpace(ctx, fmt.Sprintf("requests under way hold the %d MiB there are", r.p.cfg.InFlight>>20))
 	}
 	r.held += more
 	return nil
 }
 
-func (r *Request) noRoom(ctx context.Context, why string) error {
+func (r *Request) noSpace(ctx context.Context, why string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -122,7 +122,7 @@ func decode(body []byte, o *Options, read func(*Write, []byte) error) (Write, er
 	case size > o.MaxBytes:
 		return Write{}, fmt.Errorf("%w: %d bytes decompressed, the limit is %d; send fewer samples at once", ErrTooLarge, size, o.MaxBytes)
 	}
-	w := Write{room: o.MaxBytes}
+	w := Write{space: o.MaxBytes}
 	switch err := read(&w, raw); {
 	case errors.Is(err, ErrTooLarge):
 		return Write{}, err

@@ -21,7 +21,7 @@ type Write struct {
 	Samples, Histograms, Exemplars int
 
 	series int
-	room   int // bytes that further events may have
+	space  int // bytes that further events may have
 }
 
 // Refusal says why samples of a series did not become events.
@@ -142,7 +142,7 @@ func (w *Write) add(o *Options, labels []label, unit, points string, samples []s
 	}
 	for _, p := range samples {
 		e := s.at(p)
-		if w.room -= e.Bytes(); w.room < 0 {
+		if w.space -= e.Bytes(); w.space < 0 {
 			return fmt.Errorf("%w: its events have more than %d bytes; send fewer samples at once", ErrTooLarge, o.MaxBytes)
 		}
 		w.Events, w.From = append(w.Events, e), append(w.From, at)

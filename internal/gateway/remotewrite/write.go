@@ -94,7 +94,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) (int, error) {
 	case err != nil:
 		return 0, request.Refuse(http.StatusBadRequest, "bad_write", err.Error(), "")
 	}
-	if err := req.Grow(r.Context(), o.MaxBytes-write.room); err != nil {
+	if err := req.Grow(r.Context(), o.MaxBytes-write.space); err != nil {
 		return 0, err
 	}
 	return store(r, req, to, &write)

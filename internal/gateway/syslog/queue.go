@@ -21,15 +21,15 @@ const eventBytes = 256
 type queue struct {
 	maxEvents, maxBytes int
 
-	mu            sync.Mutex
-	events        []queued
-	count, bytes  int // of events, and of batches that were taken and not released
-	closed        bool
-	changed, room chan struct{} // closed and renewed
+	mu             sync.Mutex
+	events         []queued
+	count, bytes   int // of events, and of batches that were taken and not released
+	closed         bool
+	changed, space chan struct{} // closed and renewed
 }
 
 func newQueue(maxEvents, maxBytes int) *queue {
-	return &queue{maxEvents: maxEvents, maxBytes: maxBytes, changed: make(chan struct{}), room: make(chan struct{})}
+	return &queue{maxEvents: maxEvents, maxBytes: maxBytes, changed: make(chan struct{}), space: make(chan struct{})}
 }
 
 // offer queues an event where there is room.
@@ -58,7 +58,7 @@ func (q *queue) try(ev schemas.Event) (room <-chan struct{}, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.count == q.maxEvents || q.bytes+size > q.maxBytes {
-		return q.room, false
+		return q.space, false
 	}
 	q.events = append(q.events, queued{ev, size})
 	q.count, q.bytes = q.count+1, q.bytes+size
@@ -104,8 +104,8 @@ func (q *queue) release(batch []queued) {
 	for i := range batch {
 		q.bytes -= batch[i].size
 	}
-	close(q.room)
-	q.room = make(chan struct{})
+	close(q.space)
+	q.space = make(chan struct{})
 }
 
 // close ends the queue once it is empty. Nothing is put afterwards.

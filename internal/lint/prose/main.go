@@ -50,7 +50,7 @@ func main() {
 		}
 	}
 	for _, path := range files(".md", ".go") {
-		if path == "internal/lint/prose/main.go" {
+		if strings.HasPrefix(path, "internal/lint/prose/") {
 			continue
 		}
 		for n, line := range strings.Split(read(path), "\n") {
@@ -60,6 +60,11 @@ func main() {
 					bad = true
 				}
 			}
+		}
+	}
+	for _, path := range files(".go") {
+		if checkNames(path, whole(path)) {
+			bad = true
 		}
 	}
 	if bad {
@@ -94,18 +99,25 @@ func files(suffixes ...string) (out []string) {
 	return out
 }
 
-func read(path string) string {
+// whole returns a file as it is.
+func whole(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
 		os.Exit(2)
 	}
+	return string(data)
+}
+
+// read returns the text of a file that people read.
+func read(path string) string {
+	data := whole(path)
 	if !strings.HasSuffix(path, "doc.go") {
-		return string(data)
+		return data
 	}
 	// Comments of the package alone; indented lines are drawings and code.
 	var b bytes.Buffer
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(data) {
 		if text, ok := strings.CutPrefix(line, "//"); ok {
 			if strings.HasPrefix(text, "\t") {
 				text = "\n"

@@ -22,9 +22,9 @@ import (
 type Config struct {
 	Registry *registry.Registry
 	DB       *tables.DB
-	// Settle is how long every record stays in its front at least. It must be above the
+	// MinAge is how long every record stays in its front at least. It must be above the
 	// time that a write takes (fronts.Config.Timeout).
-	Settle time.Duration
+	MinAge time.Duration
 	// Crash is called at the named points where tests kill the process, at those of stubs also by
 	// two goroutines at once; nil: nothing.
 	Crash func(point string)
@@ -35,7 +35,7 @@ type Config struct {
 type Cleaner struct {
 	cfg   Config
 	js    jetstream.JetStream
-	lanes map[laneID]*marks
+	lanes map[laneID]*progresses
 
 	mu      sync.Mutex
 	writers map[string]*fronts.Writer // by stream
@@ -46,17 +46,17 @@ type laneID struct {
 	lane  int
 }
 
-// marks are how far a lane was walked. They are a hint: without them the walk begins at
+// progresses are how far a lane was walked. They are a hint: without them the walk begins at
 // the front again.
-type marks struct {
+type progresses struct {
 	began      time.Time
-	cold, warm mark
+	cold, warm progress
 	held       map[string]bool // subjects of which something is not stored
 }
 
-// mark is how far one way along a lane was walked, and what ended it there. For a look at a lane
+// progress is how far one way along a lane was walked, and what ended it there. For a look at a lane
 // NATS matches each of its subjects, so a walk that can find nothing does not begin.
-type mark struct {
+type progress struct {
 	at uint64 // the walk goes on above it
 	// next is the message that ended the walk, stored then; or where the next one can be at the
 	// earliest. 0: it is not known.
@@ -64,8 +64,8 @@ type mark struct {
 	stored time.Time
 }
 
-// rests reports whether a walk would end where it begins.
-func (m *mark) rests(w *walk) bool {
+// mayWait reports whether a walk would end where it begins.
+func (m *progress) mayWait(w *walk) bool {
 	return m.next > w.upTo || m.next > 0 && w.now.Sub(m.stored) < w.age
 }
 
@@ -98,7 +98,7 @@ func New(cfg Config) *Cleaner {
 	if cfg.Crash == nil {
 		cfg.Crash = func(string) {}
 	}
-	return &Cleaner{cfg: cfg, js: cfg.Registry.JetStream(), writers: map[string]*fronts.Writer{}, lanes: map[laneID]*marks{}}
+	return &Cleaner{cfg: cfg, js: cfg.Registry.JetStream(), writers: map[string]*fronts.Writer{}, lanes: map[laneID]*progresses{}}
 }
 
 // Round takes out once what may leave, of every topic whose kind has a front. now is the
@@ -139,7 +139,7 @@ func (c *Cleaner) topic(ctx context.Context, t *schemas.Topic, k *records.Kind, 
 	if limit := info.Config.MaxBytes; limit > 0 && float64(info.State.Bytes) > pressed*float64(limit) {
 		hot = 0
 	}
-	hot = max(hot, c.cfg.Settle)
+	hot = max(hot, c.cfg.MinAge)
 	var failed []error
 	for lane := range t.Lanes {
 		done, err := c.lane(ctx, &walk{topic: t, kind: k, lane: lane, end: info.State.LastSeq, upTo: upTo[lane], dropped: s.Dropped(), now: now}, hot)
@@ -155,17 +155,17 @@ func (c *Cleaner) lane(ctx context.Context, w *walk, hot time.Duration) (Done, e
 	id := laneID{w.topic.Name, w.lane}
 	at := c.lanes[id]
 	if at == nil || w.now.Sub(at.began) > again {
-		at = &marks{began: w.now, held: map[string]bool{}}
+		at = &progresses{began: w.now, held: map[string]bool{}}
 		c.lanes[id] = at
 	}
 	w.held, w.age, w.cold = at.held, hot, true
 	all, err := c.walk(ctx, w, &at.cold)
-	if err != nil || hot <= c.cfg.Settle {
+	if err != nil || hot <= c.cfg.MinAge {
 		return all, err
 	}
-	w.age, w.cold = c.cfg.Settle, false
+	w.age, w.cold = c.cfg.MinAge, false
 	if at.warm.at < at.cold.at {
-		at.warm = mark{at: at.cold.at}
+		at.warm = progress{at: at.cold.at}
 	}
 	more, err := c.walk(ctx, w, &at.warm)
 	all.add(more)

@@ -51,8 +51,8 @@ var errEnough = errors.New("enough")
 // walk takes out what may leave above a sequence, step by step, and moves it on. Stubs of a step are
 // written while the next looks. Where one fails the walk begins here again, and passes over
 // those that are written.
-func (c *Cleaner) walk(ctx context.Context, w *walk, at *mark) (Done, error) {
-	if at.rests(w) {
+func (c *Cleaner) walk(ctx context.Context, w *walk, at *progress) (Done, error) {
+	if at.mayWait(w) {
 		return Done{}, nil
 	}
 	out := newLeaving(c, w)
@@ -65,7 +65,7 @@ func (c *Cleaner) walk(ctx context.Context, w *walk, at *mark) (Done, error) {
 }
 
 // steps goes from step to step, and returns how far it came.
-func (c *Cleaner) steps(ctx context.Context, w *walk, at mark, out *leaving) (mark, error) {
+func (c *Cleaner) steps(ctx context.Context, w *walk, at progress, out *leaving) (progress, error) {
 	for range maxSteps {
 		records, next, err := c.look(ctx, w, at)
 		if err != nil {
@@ -95,8 +95,8 @@ func (c *Cleaner) steps(ctx context.Context, w *walk, at mark, out *leaving) (ma
 
 // look reads the headers above a mark, up to what is stored and old enough. It returns
 // the records that are not stubs, and up to where it came.
-func (c *Cleaner) look(ctx context.Context, w *walk, after mark) (records []met, next mark, err error) {
-	next = mark{at: after.at, next: max(after.at, w.end) + 1}
+func (c *Cleaner) look(ctx context.Context, w *walk, after progress) (records []met, next progress, err error) {
+	next = progress{at: after.at, next: max(after.at, w.end) + 1}
 	front := w.topic.Front()
 	_, err = streams.Headers(ctx, c.js, front, schemas.SourceFilter(front, w.topic.Name, strconv.Itoa(w.lane)), after.at+1, func(m *streams.Message) error {
 		if m.Sequence > w.upTo || w.now.Sub(m.Time) < w.age || len(records) == maxSeen {

@@ -32,7 +32,7 @@ type Config struct {
 	Within time.Duration
 	// ReplayWindow and SettleTime are the sinks': from them follows when the streams
 	// let go of what was erased. Defaults 7 days and schemas.DedupWindow.
-	ReplayWindow, SettleTime time.Duration
+	ReplayWindow, KeepTime time.Duration
 	// Progress is told what is being done; it must not block.
 	Progress func(Progress)
 	// Crash is called at the named points where tests kill the process.
@@ -65,10 +65,10 @@ func New(ctx context.Context, cfg Config) (*Eraser, error) {
 	if cfg.ReplayWindow == 0 {
 		cfg.ReplayWindow = 7 * 24 * time.Hour
 	}
-	if cfg.SettleTime == 0 {
-		cfg.SettleTime = schemas.DedupWindow
+	if cfg.KeepTime == 0 {
+		cfg.KeepTime = schemas.DedupWindow
 	}
-	cfg.Registry = cfg.Registry.Beside(cfg.DB)
+	cfg.Registry = cfg.Registry.WithThird(cfg.DB)
 	x := &Eraser{cfg: cfg, js: cfg.Registry.JetStream()}
 	var err error
 	if x.events, err = streams.Open(ctx, x.js, schemas.StreamEvents); err != nil {
@@ -156,8 +156,8 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 	if e.Redacted {
 		return e, x.redactedAgain(ctx, &e)
 	}
-	if e.State == ledger.Settling {
-		if e, err = x.settle(ctx, e); err != nil {
+	if e.State == ledger.Waiting {
+		if e, err = x.waitStored(ctx, e); err != nil {
 			return e, err
 		}
 		x.crash("erase.settled")

@@ -5,8 +5,8 @@ import "errors"
 var (
 	// ErrRequest: what was asked for cannot be done; the message says why.
 	ErrRequest = errors.New("cannot erase")
-	// ErrNotSettled: what was accepted before the erasure is not stored yet.
-	ErrNotSettled = errors.New("not everything is stored yet")
+	// ErrNotStored: what was accepted before the erasure is not stored yet.
+	ErrNotStored = errors.New("not everything is stored yet")
 	// ErrLate: SHARDS no longer has the frames that tell which of a shard's positions
 	// came before the fence.
 	ErrLate = errors.New("too late to tell events apart")

@@ -58,7 +58,7 @@ func Pin(ctx context.Context, reg *registry.Registry, ref schemas.ShardRef, sett
 // pin notes a position of a shard in an entry: of a shard that has a frame from above the fence the last
 // that is covered, of another the last it has yet. It reports whether the entry says more than before.
 func pin(e *ledger.Erasure, s schemas.Shard, pos uint64, fixed bool) bool {
-	if e.State != ledger.Settling {
+	if e.State != ledger.Waiting {
 		return false // another process settled it: its bounds hold
 	}
 	if fixed {

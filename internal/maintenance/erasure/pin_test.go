@@ -20,11 +20,11 @@ func TestPin(t *testing.T) {
 		wantBound   uint64
 		wantTail    uint64
 	}{
-		"the end is known":                     {ledger.Settling, nil, shards{other: 9}, 5, false, true, 0, 5},
-		"the end was known further down":       {ledger.Settling, nil, shards{s: 3}, 5, false, true, 0, 5},
-		"the end was known":                    {ledger.Settling, nil, shards{s: 5}, 5, false, false, 0, 5},
-		"the bound is known":                   {ledger.Settling, nil, shards{s: 3}, 5, true, true, 5, 3},
-		"the bound was known":                  {ledger.Settling, shards{s: 4}, nil, 5, true, false, 4, 0},
+		"the end is known":                     {ledger.Waiting, nil, shards{other: 9}, 5, false, true, 0, 5},
+		"the end was known further down":       {ledger.Waiting, nil, shards{s: 3}, 5, false, true, 0, 5},
+		"the end was known":                    {ledger.Waiting, nil, shards{s: 5}, 5, false, false, 0, 5},
+		"the bound is known":                   {ledger.Waiting, nil, shards{s: 3}, 5, true, true, 5, 3},
+		"the bound was known":                  {ledger.Waiting, shards{s: 4}, nil, 5, true, false, 4, 0},
 		"another process settled it meanwhile": {ledger.Erasing, nil, nil, 5, true, false, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

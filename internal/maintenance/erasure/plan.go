@@ -111,7 +111,7 @@ func (x *Eraser) holdings(ctx context.Context, e *ledger.Erasure) ([]Holding, er
 			return nil
 		}
 		events.Messages++
-		events.goneAfter(msg, x.cfg.SettleTime)
+		events.goneAfter(msg, x.cfg.KeepTime)
 		return nil
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (ledger.Erasure, e
 	if err != nil {
 		return e, err
 	}
-	settling := all.Only(ledger.Settling)
+	settling := all.Only(ledger.Waiting)
 	sum := ledger.Purge{At: time.Now().UTC()}
 	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
 	if err != nil {

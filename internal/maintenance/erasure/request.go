@@ -68,7 +68,7 @@ func namesInEvents(users []string, topic *schemas.Topic, key []byte) (names []st
 func compile(req Request, topic *schemas.Topic, now time.Time) (ledger.Erasure, error) {
 	e := ledger.Erasure{
 		Topic: req.Topic, To: math.MaxInt64, Schema: topic.Version, Reason: req.Reason,
-		State: ledger.Settling, CreatedAt: now.UTC(), Front: topic.Front(),
+		State: ledger.Waiting, CreatedAt: now.UTC(), Front: topic.Front(),
 	}
 	no := func(format string, a ...any) (ledger.Erasure, error) {
 		return e, fmt.Errorf("%w: %s", ErrRequest, fmt.Sprintf(format, a...))

@@ -22,7 +22,7 @@ func TestCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.From != noon.UnixNano() || e.To != math.MaxInt64 || !slices.Equal(e.Users, []string{`it's\n`, "u-7", "u-8"}) || e.State != ledger.Settling || e.Schema != 1 {
+	if e.From != noon.UnixNano() || e.To != math.MaxInt64 || !slices.Equal(e.Users, []string{`it's\n`, "u-7", "u-8"}) || e.State != ledger.Waiting || e.Schema != 1 {
 		t.Errorf("%+v", e)
 	}
 	if e.Cond != "(`user_id` IN {p2:Array(String)}) AND (`ip` = {p1:String})" || e.Params["p1"] != "10.0.0.7" || e.Params["p2"] != `['it\'s\\n','u-7','u-8']` {

@@ -115,7 +115,7 @@ func (x *Eraser) finishAll(ctx context.Context, topic string) error {
 func (x *Eraser) shard(ctx context.Context, e *ledger.Erasure, s *scope, seals *sealed) error {
 	return x.take(ctx, e, s.part, "erase.after-intent", func(t *ledger.ErasureRecord) (*ledger.Pending, error) {
 		if t.Clearing(time.Now()) { // Begin conflicts with one that comes later
-			if err := backoff.Sleep(ctx, settleStep); err != nil {
+			if err := backoff.Sleep(ctx, waitStep); err != nil {
 				return nil, err
 			}
 			return nil, fmt.Errorf("%w: fields of %s are being cleared", registry.ErrConflict, s.part)

@@ -80,7 +80,7 @@ func Before(topic string, at time.Time) string {
 }
 
 func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) {
-	cfg.Registry = cfg.Registry.Beside(cfg.DB)
+	cfg.Registry = cfg.Registry.WithThird(cfg.DB)
 	topic, err := cfg.Registry.AskedTopic(ctx, name)
 	if err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ func (r *rebuild) quiet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if at := erasures.Only(ledger.Settling, ledger.Erasing); len(at) > 0 {
+	if at := erasures.Only(ledger.Waiting, ledger.Erasing); len(at) > 0 {
 		return fmt.Errorf("%w: %s of topic %q; wait for it (`almanac erase`), then run this again", ErrBusy, at[0].ID, r.topic.Name)
 	}
 	again, err := r.cfg.Registry.Behind(ctx, map[string]ledger.Erasures{r.topic.Name: erasures})

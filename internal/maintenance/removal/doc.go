@@ -6,7 +6,7 @@
 //	declared ──────────▶ entered, descriptor there ──────────▶ entered, descriptor gone ──────────▶ removed
 //
 // The entry of the registry (registry.Removal) is written first. While it has no end, the topic cannot be declared or changed. Then
-// the descriptor goes. From here on no part has the topic: routers, sinks, dispatchers, cleaners and gateways follow descriptors, and a
+// the descriptor goes. From here on no part has the topic. Routers, sinks, dispatchers, cleaners and gateways follow descriptors. A
 // producer that starts is refused. The entry stays once all is gone, and names what producers sent too late.
 //
 // # Who is authoritative
@@ -17,12 +17,12 @@
 //
 //	entry ─▶ descriptor ─▶ routers have seen it ─▶ EVENTS ─▶ the front ─▶ SHARDS ─▶ ClickHouse ─▶ the registry's keys ─▶ look ─▶ entry
 //
-// Upstream goes first, so that nothing that is there yet is stored again further down. In SHARDS the checkpoints go last: what
+// Upstream goes first, so that nothing that is there yet is stored again further down. In SHARDS the checkpoints go last. What
 // a router still has on its way expects its checkpoint, and is refused. The streams go before the tables, the tables before the shards'
 // entries: what is left by a crash has an entry that says whose it is.
 //
 // The look counts all of these places. What is there again, since a part was slow, goes in the next round, up to the sequences of
-// that round. A removal ends when all was empty for Settle: as long as an insert that was sent before may still be taken.
+// that round. A removal ends when all was empty for QuietTime. An insert that was sent before may be taken as long.
 //
 // # Crash points
 //

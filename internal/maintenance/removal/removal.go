@@ -20,8 +20,8 @@ import (
 type Config struct {
 	Registry *registry.Registry
 	DB       *tables.DB
-	// Settle is how long all must have been empty before a removal ends. Default Settle.
-	Settle time.Duration
+	// QuietTime is how long all must have been empty before a removal ends. Default Settle.
+	QuietTime time.Duration
 	// Seen is how long routers have to let go of the topic. Default SeenWithin.
 	Seen time.Duration
 	// Step is told of each step as it begins.
@@ -31,8 +31,8 @@ type Config struct {
 }
 
 const (
-	// Settle is longer than the 20 s after which an insert that is late is refused.
-	Settle = 25 * time.Second
+	// QuietTime is longer than the 20 s after which an insert that is late is refused.
+	QuietTime = 25 * time.Second
 	// SeenWithin is how long routers may take to see that a topic is gone.
 	SeenWithin = 30 * time.Second
 	// maxRounds bounds how often what came again is taken away.
@@ -42,8 +42,8 @@ const (
 )
 
 func (c *Config) defaults() {
-	if c.Settle == 0 {
-		c.Settle = Settle
+	if c.QuietTime == 0 {
+		c.QuietTime = QuietTime
 	}
 	if c.Seen == 0 {
 		c.Seen = SeenWithin
@@ -92,7 +92,7 @@ func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error
 			return d, err
 		}
 		cfg.Step("looking whether anything comes again")
-		left, err := r.settled(ctx)
+		left, err := r.quiet(ctx)
 		if err != nil {
 			return d, err
 		}
@@ -233,18 +233,18 @@ func (r *run) clearLedger(ctx context.Context, remembered map[string]uint64) err
 	return nil
 }
 
-// settled waits until nothing was there for Settle, and returns what came meanwhile.
-func (r *run) settled(ctx context.Context) (*Left, error) {
+// quiet waits until nothing was there for Settle, and returns what came meanwhile.
+func (r *run) quiet(ctx context.Context) (*Left, error) {
 	began := time.Now()
 	for {
 		left, err := Look(ctx, r.Config, r.topic)
-		if err != nil || !left.Nothing() || time.Since(began) >= r.Settle {
+		if err != nil || !left.Nothing() || time.Since(began) >= r.QuietTime {
 			return left, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(min(lookEvery, r.Settle)):
+		case <-time.After(min(lookEvery, r.QuietTime)):
 		}
 	}
 }

@@ -28,8 +28,8 @@ const (
 	Insert Do = "insert"
 	// DropMoved removes rows that stand at others' positions and at their own too.
 	DropMoved Do = "drop moved rows"
-	// Settle notes positions that SHARDS no longer holds and ClickHouse does.
-	Settle Do = "settle"
+	// Acknowledge notes positions that SHARDS no longer holds and ClickHouse does.
+	Acknowledge Do = "settle"
 	// CorrectShard sets an entry's numbers right.
 	CorrectShard Do = "correct shard"
 	// RestoreCheckpoint writes a lane's lost checkpoint.

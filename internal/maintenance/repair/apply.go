@@ -69,7 +69,7 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 			return errors.Join(err, r.db.DropDoubted(ctx, a.ref, r.reg.Dropped(a.Topic)))
 		}
 		return r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic))
-	case Settle:
+	case Acknowledge:
 		return r.complete(ctx, a)
 	case CorrectShard:
 		return r.correct(ctx, a)

@@ -133,7 +133,7 @@ func TestFrontGap(t *testing.T) {
 
 // What was read of an entry after its shard went on is not held against frames that
 // were read before; what a rotation saw is corrected where SHARDS lost it.
-func TestCorrectedBesideARouter(t *testing.T) {
+func TestCorrectedWithARouter(t *testing.T) {
 	x := truth{ref: schemas.ShardRef{Month: 202602}, chain: chain{rowFrame(1)}, end: 1}
 	lo, hi := schemas.Month(202602).Start(), schemas.Month(202602).End()-1
 	sealed := registry.Shard{Status: registry.Sealed, SealedAt: 4}

@@ -53,7 +53,7 @@ func (r *Repairer) putAgain(ctx context.Context, a *Action) error {
 	if err != nil {
 		return err
 	}
-	marks, err := r.marks(ctx, a.Where)
+	marks, err := r.routedUpTo(ctx, a.Where)
 	if err != nil {
 		return err
 	}

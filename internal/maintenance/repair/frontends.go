@@ -73,12 +73,12 @@ func (r *Repairer) routedEnds(ctx context.Context, front string) (ends routedEnd
 	}); err != nil {
 		return nil, 0, err
 	}
-	marks, err := r.marks(ctx, front)
+	marks, err := r.routedUpTo(ctx, front)
 	return append(marks, end), info.State.LastSeq, err
 }
 
-// marks are the ends that marks name.
-func (r *Repairer) marks(ctx context.Context, front string) (ends routedEnds, err error) {
+// routedUpTo are the ends that marks name.
+func (r *Repairer) routedUpTo(ctx context.Context, front string) (ends routedEnds, err error) {
 	_, err = streams.Headers(ctx, r.js, front, schemas.FrontBlankSubject(front, schemas.AnyTopic), 1, func(m *streams.Message) error {
 		ends = append(ends, endsNamed(m.Header.Get(schemas.HeaderBlank))...)
 		return nil

@@ -67,7 +67,7 @@ func (r *Repairer) completeRecords(ctx context.Context, t *found, n int, l *lost
 	}
 	if !fits {
 		return fmt.Errorf("repair: %s: ClickHouse has more than %d runs of records behind record %d of %s, which it has not: nothing is changed",
-			schemas.RoutedSubject(t.topic.Name, l.token), checkpoint.MaxSettled, next.Source, front)
+			schemas.RoutedSubject(t.topic.Name, l.token), checkpoint.MaxStoredRuns, next.Source, front)
 	}
 	l.cp = next
 	return nil

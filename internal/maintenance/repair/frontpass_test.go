@@ -32,7 +32,7 @@ func TestHeldRecords(t *testing.T) {
 		}
 		var routed []uint64
 		for seq := cp.Source + 1; seq <= 7; seq++ {
-			if cp.SettledFrames(schemas.Source{Seq: seq}, 1) == 0 {
+			if cp.StoredFrames(schemas.Source{Seq: seq}, 1) == 0 {
 				routed = append(routed, seq)
 			}
 		}

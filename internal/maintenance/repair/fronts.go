@@ -91,7 +91,7 @@ func (r *Repairer) erasing(ctx context.Context, topic string) (id string, err er
 	if err != nil {
 		return "", err
 	}
-	for _, e := range erasures.Only(ledger.Settling, ledger.Erasing) {
+	for _, e := range erasures.Only(ledger.Waiting, ledger.Erasing) {
 		if e.Front != "" {
 			return e.ID, nil
 		}

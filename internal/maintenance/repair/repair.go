@@ -68,7 +68,7 @@ func New(ctx context.Context, cfg Config) (*Repairer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repairer{js: js, reg: cfg.Registry.Beside(cfg.DB), db: cfg.DB, check: cfg.Check, hasKey: cfg.HasKey, nothingErased: cfg.NothingErased, maxWait: cmp.Or(cfg.MaxWait, DefaultMaxWait), crash: cfg.Crash}
+	r := &Repairer{js: js, reg: cfg.Registry.WithThird(cfg.DB), db: cfg.DB, check: cfg.Check, hasKey: cfg.HasKey, nothingErased: cfg.NothingErased, maxWait: cmp.Or(cfg.MaxWait, DefaultMaxWait), crash: cfg.Crash}
 	if r.crash == nil {
 		r.crash = func(string) {}
 	}

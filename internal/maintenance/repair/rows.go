@@ -24,7 +24,7 @@ func (r *Repairer) insert(ctx context.Context, a *Action) error {
 		if err != nil {
 			return err
 		}
-		m := &tables.Mend{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: brought}
+		m := &tables.TableRepair{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: brought}
 		if cover := coverOf(frames[:n], erasures); len(cover) > 0 {
 			m.Keep.SQL, m.Keep.Params = cover.Keep()
 		}

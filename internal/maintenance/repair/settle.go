@@ -35,8 +35,8 @@ func (r *Repairer) waitStored(ctx context.Context, t *found, n int, l *lostLane,
 		lost[f.Month] = true
 	}
 	in := t.endedEarly(l.behind)
-	settled := l.cp.Settled
-	l.cp.Settled = nil
+	settled := l.cp.StoredRun
+	l.cp.StoredRun = nil
 	follows, joins := true, false
 	err = streams.Gather(ctx, r.js, schemas.StreamEvents, schemas.LaneFilter(t.topic.Name, l.token), l.cp.Source+1, nil, func(msg *streams.Message) (bool, error) {
 		src := schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}
@@ -101,9 +101,9 @@ func (r *Repairer) waitStored(ctx context.Context, t *found, n int, l *lostLane,
 			if stored == len(frames) {
 				partly = 0
 			}
-			if !l.cp.Settle(src, partly, joins) {
+			if !l.cp.NoteStored(src, partly, joins) {
 				return false, fmt.Errorf("repair: %s: ClickHouse has more than %d runs of messages behind message %d of %s, which it has not: nothing is changed",
-					schemas.RoutedSubject(t.topic.Name, l.token), checkpoint.MaxSettled, l.cp.Source, schemas.StreamEvents)
+					schemas.RoutedSubject(t.topic.Name, l.token), checkpoint.MaxStoredRuns, l.cp.Source, schemas.StreamEvents)
 			}
 			follows, joins = false, partly == 0
 		}

@@ -111,10 +111,10 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 // so from then on.
 func (t *found) completeGone(ref schemas.ShardRef, p *Plan) {
 	e, tally := t.entries[ref.ID], t.erasureRecords[ref.ID]
-	if e.Status != registry.Dropped || e.SealedAt == 0 || len(t.chains[ref.ID]) > 0 || tally.Settles(0, e.SealedAt) {
+	if e.Status != registry.Dropped || e.SealedAt == 0 || len(t.chains[ref.ID]) > 0 || tally.Stored(0, e.SealedAt) {
 		return
 	}
-	p.add(Action{Do: Settle, Topic: ref.Topic, Where: ref.String(), From: 1, To: e.SealedAt, Source: "registry", ref: ref, topic: &t.topic,
+	p.add(Action{Do: Acknowledge, Topic: ref.Topic, Where: ref.String(), From: 1, To: e.SealedAt, Source: "registry", ref: ref, topic: &t.topic,
 		Detail: fmt.Sprintf("dropped by retention, and %s lost the mark of its last frame", schemas.StreamShards)})
 }
 
@@ -351,7 +351,7 @@ func (s *shardPlan) complete(differ []reconcile.Stretch) {
 			}
 		}
 		if stored || recovered {
-			s.add(Action{Do: Settle, From: g.from, To: g.to, Rows: s.held.rowsOf(g), Source: "ClickHouse", Detail: fmt.Sprintf(
+			s.add(Action{Do: Acknowledge, From: g.from, To: g.to, Rows: s.held.rowsOf(g), Source: "ClickHouse", Detail: fmt.Sprintf(
 				"no longer in %s; ClickHouse has the rows, and a replay from %s will lack them", schemas.StreamShards, schemas.StreamShards)})
 		}
 	}

@@ -16,7 +16,7 @@ const awaitTime = 15 * time.Minute
 // the shard and has not taken them yet. It might know them by these fields alone. The error says which
 // one was left alone for too long.
 func awaited(all ledger.Erasures, e *registry.Shard, now time.Time) (waits bool, err error) {
-	for _, x := range all.Only(ledger.Settling, ledger.Erasing) {
+	for _, x := range all.Only(ledger.Waiting, ledger.Erasing) {
 		if !e.Overlaps(x.From, x.To) {
 			continue
 		}

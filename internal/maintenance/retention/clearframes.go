@@ -36,12 +36,12 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 		if err != nil {
 			return err
 		}
-		if p.Pos != e.SealedAt && !tally.Settles(p.Pos, e.SealedAt) {
+		if p.Pos != e.SealedAt && !tally.Stored(p.Pos, e.SealedAt) {
 			return fmt.Errorf("janitor: %s: %w: it was sealed at position %d, its last frame has %d", e.Name(), ErrGap, e.SealedAt, p.Pos)
 		}
 		all, err := j.cfg.Registry.Ledger(ctx, e.Topic)
 		if err == nil {
-			err = erasure.Pin(ctx, j.cfg.Registry, e.Ref(), all.Only(ledger.Settling))
+			err = erasure.Pin(ctx, j.cfg.Registry, e.Ref(), all.Only(ledger.Waiting))
 		}
 		if err != nil {
 			return fmt.Errorf("janitor: %w", err)

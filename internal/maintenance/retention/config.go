@@ -20,10 +20,10 @@ type Config struct {
 	Owns func() bool
 	// ReplayWindow is how long stored frames stay in SHARDS. Default 7 days.
 	ReplayWindow time.Duration
-	// SettleTime is how long routed messages stay in EVENTS, for readers that
+	// KeepTime is how long routed messages stay in EVENTS, for readers that
 	// began before they were routed and for duplicate detection. Default
 	// schemas.DedupWindow; less than MinSettleTime is ErrSettleTime.
-	SettleTime time.Duration
+	KeepTime time.Duration
 	// Every is the time from one round to the next. Default 15 s.
 	Every time.Duration
 
@@ -45,19 +45,19 @@ type Config struct {
 	Crash func(point string)
 }
 
-// MinSettleTime is the least that SettleTime may be: queries go by checkpoints that
+// MinKeepTime is the least that SettleTime may be: queries go by checkpoints that
 // are up to 3 s old, and look in EVENTS for what was routed since; two seconds more
 // are for the look itself.
-const MinSettleTime = 5 * time.Second
+const MinKeepTime = 5 * time.Second
 
 // check says what of a config, its defaults filled in, cannot be.
 func (c *Config) check() error {
 	if c.Registry == nil || c.DB == nil {
 		return errors.New("retention: Config.Registry or Config.DB is missing")
 	}
-	if c.SettleTime < MinSettleTime {
+	if c.KeepTime < MinKeepTime {
 		return fmt.Errorf("retention: Config.SettleTime is %s: %w: queries look in %s for what was routed up to 3 s before they began; use %s or more, or leave it out for %s",
-			c.SettleTime, ErrSettleTime, schemas.StreamEvents, MinSettleTime, schemas.DedupWindow)
+			c.KeepTime, ErrKeepTime, schemas.StreamEvents, MinKeepTime, schemas.DedupWindow)
 	}
 	return nil
 }
@@ -66,8 +66,8 @@ func (c Config) withDefaults() Config {
 	if c.ReplayWindow == 0 {
 		c.ReplayWindow = 7 * 24 * time.Hour
 	}
-	if c.SettleTime == 0 {
-		c.SettleTime = schemas.DedupWindow
+	if c.KeepTime == 0 {
+		c.KeepTime = schemas.DedupWindow
 	}
 	if c.Every == 0 {
 		c.Every = 15 * time.Second

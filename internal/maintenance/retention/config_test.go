@@ -10,18 +10,18 @@ import (
 	"github.com/almanac-events/almanac/internal/tables"
 )
 
-func TestSettleTime(t *testing.T) {
-	for settle, refused := range map[time.Duration]bool{0: false, time.Second: true, MinSettleTime - 1: true, MinSettleTime: false, -time.Hour: true} {
-		cfg := Config{Registry: &registry.Registry{}, DB: &tables.DB{}, SettleTime: settle}.withDefaults()
+func TestKeepTime(t *testing.T) {
+	for settle, refused := range map[time.Duration]bool{0: false, time.Second: true, MinKeepTime - 1: true, MinKeepTime: false, -time.Hour: true} {
+		cfg := Config{Registry: &registry.Registry{}, DB: &tables.DB{}, KeepTime: settle}.withDefaults()
 		err := cfg.check()
-		if errors.Is(err, ErrSettleTime) != refused || (err != nil) != refused {
+		if errors.Is(err, ErrKeepTime) != refused || (err != nil) != refused {
 			t.Errorf("%s: %v", settle, err)
 		}
 		if refused && !strings.Contains(err.Error(), settle.String()) {
 			t.Errorf("%s is not named: %v", settle, err)
 		}
 	}
-	if err := (&Config{SettleTime: MinSettleTime}).check(); err == nil {
+	if err := (&Config{KeepTime: MinKeepTime}).check(); err == nil {
 		t.Error("a config without a registry was taken")
 	}
 }

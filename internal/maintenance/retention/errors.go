@@ -3,9 +3,9 @@ package retention
 import "errors"
 
 var (
-	// ErrSettleTime: routed messages would leave EVENTS while readers still look for
+	// ErrKeepTime: routed messages would leave EVENTS while readers still look for
 	// them there.
-	ErrSettleTime = errors.New("too short a time in EVENTS")
+	ErrKeepTime = errors.New("too short a time in EVENTS")
 	// ErrGap: SHARDS does not hold the last frame of a closed shard. Its frames stay.
 	ErrGap = errors.New("gap in the shard")
 	// ErrCameBack: rows stood in a shard that is dropped, or was erased whole. A sink

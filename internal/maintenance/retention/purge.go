@@ -31,9 +31,9 @@ type lane struct{ topic, token string }
 // are then purged until the stream is relaxed. minSettle stays: the longest a
 // reader may be between a checkpoint and the frames above it.
 const (
-	pressed   = 0.8
-	relaxed   = 0.6
-	minSettle = 30 * time.Second
+	pressed = 0.8
+	relaxed = 0.6
+	minKeep = 30 * time.Second
 )
 
 func (j *Janitor) sweep(ctx context.Context, now time.Time) error {
@@ -59,9 +59,9 @@ func (j *Janitor) sweepEvents(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
 	}
-	settle := j.cfg.SettleTime
+	settle := j.cfg.KeepTime
 	if fill(events.CachedInfo()) > pressed {
-		settle = min(settle, minSettle)
+		settle = min(settle, minKeep)
 	}
 	j.past = append(j.past, snapshot{now, upTo})
 	var ripe *snapshot
@@ -268,7 +268,7 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if err := j.sameEvents(ctx, &entry, ref, at); err != nil {
 		return err
 	}
-	if err := erasure.Pin(ctx, j.cfg.Registry, ref, ledgers[ref.Topic].Only(ledger.Settling)); err != nil {
+	if err := erasure.Pin(ctx, j.cfg.Registry, ref, ledgers[ref.Topic].Only(ledger.Waiting)); err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
 	if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {

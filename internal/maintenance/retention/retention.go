@@ -50,7 +50,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Janitor, error) {
 	if j.shards, err = streams.Open(ctx, j.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("retention: stream %s: %w", schemas.StreamShards, err)
 	}
-	j.cleaner = cleaner.New(cleaner.Config{Registry: cfg.Registry, DB: cfg.DB, Settle: cfg.SettleTime, Crash: cfg.Crash})
+	j.cleaner = cleaner.New(cleaner.Config{Registry: cfg.Registry, DB: cfg.DB, MinAge: cfg.KeepTime, Crash: cfg.Crash})
 	return j, nil
 }
 

@@ -225,11 +225,11 @@ func TestRetentionDrops(t *testing.T) {
 // that one which was left alone is named.
 func (r *rig) waitsForErasure(due time.Time, users func() uint64) {
 	r.T.Helper()
-	x, err := r.Registry.Enter(r.T.Context(), ledger.Erasure{ID: "e-1", Topic: "app", Cond: "`user_id` = 'u-7'", To: math.MaxInt64, State: ledger.Settling, CreatedAt: due})
+	x, err := r.Registry.Enter(r.T.Context(), ledger.Erasure{ID: "e-1", Topic: "app", Cond: "`user_id` = 'u-7'", To: math.MaxInt64, State: ledger.Waiting, CreatedAt: due})
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	for _, state := range []ledger.State{ledger.Settling, ledger.Erasing, ledger.Erased} {
+	for _, state := range []ledger.State{ledger.Waiting, ledger.Erasing, ledger.Erased} {
 		amended, err := r.Registry.AmendErasure(r.T.Context(), "app", x.ID, func(e *ledger.Erasure) bool {
 			e.State = state
 			return true

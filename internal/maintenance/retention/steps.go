@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// retentionTurn is how long retention may begin new work in one round of
+// retentionRound is how long retention may begin new work in one round of
 // housekeeping: the streams must be swept too, and the next round goes on.
-const retentionTurn = 10 * time.Second
+const retentionRound = 10 * time.Second
 
 // retain takes each shard that is past its topic's retention one step further:
 //
@@ -33,7 +33,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 		for _, e := range topics[i].Shards {
 			gone = gone || e.Status == registry.Dropped || e.Emptied()
 			step := e.NextStep(t, now)
-			if step == registry.Keep || time.Since(began) > retentionTurn {
+			if step == registry.Keep || time.Since(began) > retentionRound {
 				continue
 			}
 			var err error

@@ -19,7 +19,7 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 		return s, v.gone(ctx, s, e, t, has, gone)
 	}
 	tally := gone.after[e.ID]
-	cut := e.Status != registry.Active && tally.Settles(t.Pos, e.SealedAt) // or has no frame
+	cut := e.Status != registry.Active && tally.Stored(t.Pos, e.SealedAt) // or has no frame
 	if known.Pos > 0 {
 		s.shortOf(t, known, &tally)
 		gone.take(s, e.ID)
@@ -39,7 +39,7 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 		s.problem("sealed at position %d, its last frame has %d", e.SealedAt, t.Pos)
 	}
 	// The entry was read after the rows were counted: it may have closed meanwhile.
-	if e.Status == registry.Closed && st.Head >= e.SealedAt && e.Rows != st.Rows && gone.settled(e.ID) {
+	if e.Status == registry.Closed && st.Head >= e.SealedAt && e.Rows != st.Rows && gone.stored(e.ID) {
 		s.problem("closed with %d rows, ClickHouse has %d", e.Rows, st.Rows)
 	}
 	switch {
@@ -123,7 +123,7 @@ func (s *ShardReport) compareIDs(st tables.Count, gone *goneRows, id schemas.Sha
 	if s.ByCount = st.Rows > 0 && !s.summed; s.ByCount || st.Rows == 0 {
 		return false
 	}
-	if !gone.settled(id) || s.missing()+s.doubled() > 0 {
+	if !gone.stored(id) || s.missing()+s.doubled() > 0 {
 		return false // under way, or named by the counts
 	}
 	s.changed = s.ids-ledger.SumIDs(gone.after[id].Gone, s.Head) != st.IDs

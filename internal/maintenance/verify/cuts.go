@@ -103,7 +103,7 @@ func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, tally *ledg
 	if s.Head < known.Pos { // how many of them are stored the frames no longer tell
 		s.Expected = min(known.Rows, s.Stored)
 	}
-	if !tally.Settles(t.Pos, known.Pos) {
+	if !tally.Stored(t.Pos, known.Pos) {
 		s.problem("positions %d to %d are missing in %s, the last it had", t.Pos+1, known.Pos, schemas.StreamShards)
 	}
 }

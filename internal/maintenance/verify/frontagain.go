@@ -98,7 +98,7 @@ func (v *Verifier) clearing(ctx context.Context, t *schemas.Topic) (out []ledger
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range erasures.Only(ledger.Settling, ledger.Erasing) {
+	for _, e := range erasures.Only(ledger.Waiting, ledger.Erasing) {
 		if e.Front != "" {
 			out = append(out, e)
 		}

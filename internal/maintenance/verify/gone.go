@@ -12,8 +12,8 @@ type goneRows struct {
 	before, after map[schemas.Shard]ledger.ErasureRecord
 }
 
-// settled says that no erasure was under way in the shard.
-func (g *goneRows) settled(id schemas.Shard) bool {
+// stored says that no erasure was under way in the shard.
+func (g *goneRows) stored(id schemas.Shard) bool {
 	b, a := g.before[id], g.after[id]
 	return b.Pending == nil && a.Pending == nil && len(b.Receipts) == len(a.Receipts)
 }

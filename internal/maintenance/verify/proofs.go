@@ -104,7 +104,7 @@ func (p *proofs) taken(e *registry.Shard, t streams.Tail, gone *goneRows, h *hel
 	r := p.of[e.Ref()].Rows
 	tally := gone.after[e.ID]
 	if r == nil || !p.valid || h == nil || h.fresh || r.Parts != p.parts[e.Ref()] ||
-		r.Entry != e.Rev() || r.ErasureRecord != tally.Rev || r.TailSeq != t.Seq || !gone.settled(e.ID) {
+		r.Entry != e.Rev() || r.ErasureRecord != tally.Rev || r.TailSeq != t.Seq || !gone.stored(e.ID) {
 		return nil, false
 	}
 	return &ShardReport{
@@ -119,7 +119,7 @@ func (p *proofs) prove(e *registry.Shard, s *ShardReport, st tables.Count, t str
 	parts := p.parts[e.Ref()]
 	before, after := gone.before[e.ID], gone.after[e.ID]
 	if len(s.Problems) > 0 || s.missing()+s.doubled() > 0 || s.changed || e.Gone() || parts == "" || parts != p.again[e.Ref()] ||
-		t.Seq == 0 || before.Rev != after.Rev || !gone.settled(e.ID) {
+		t.Seq == 0 || before.Rev != after.Rev || !gone.stored(e.ID) {
 		return
 	}
 	at := s.provenAt

@@ -98,7 +98,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		if h := frames[e.ID]; err == nil {
 			verifyEntry(s, present[e.ID], h, stored[e.ID])
 			if h != nil {
-				err = v.holes(ctx, s, tail, h)
+				err = v.cutOff(ctx, s, tail, h)
 			}
 		}
 		if err != nil {

@@ -34,7 +34,7 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Verifier, error
 	if err != nil {
 		return nil, err
 	}
-	return &Verifier{js: js, reg: reg.Beside(db), db: db}, nil
+	return &Verifier{js: js, reg: reg.WithThird(db), db: db}, nil
 }
 
 // Full returns a verifier that takes nothing from what earlier runs proved, and has

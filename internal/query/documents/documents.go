@@ -31,7 +31,7 @@ type Reader struct {
 
 // New makes a reader.
 func New(reg *registry.Registry, db *tables.DB) *Reader {
-	reg = reg.Beside(db)
+	reg = reg.WithThird(db)
 	return &Reader{js: reg.JetStream(), reg: reg, db: db, ledger: registry.NewLedgerCache(reg), known: map[string]*known{}, dense: map[place]density{}}
 }
 

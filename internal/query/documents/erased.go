@@ -85,7 +85,7 @@ func (r *Reader) keep(ctx context.Context, t *schemas.Topic, params map[string]s
 	if err != nil {
 		return "", err
 	}
-	keep, more := ledger.Cover(l.Only(ledger.Settling, ledger.Erasing)).Keep()
+	keep, more := ledger.Cover(l.Only(ledger.Waiting, ledger.Erasing)).Keep()
 	maps.Copy(params, more)
 	return keep, nil
 }

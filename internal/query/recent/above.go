@@ -104,7 +104,7 @@ func (s *Snapshot) lastFrames(ctx context.Context, keys []schemas.ShardRef, into
 	}
 	var cold []string
 	for _, k := range keys {
-		if t := f.tracks[k.Subject()]; t != nil && t.inStep && t.last != nil {
+		if t := f.indexes[k.Subject()]; t != nil && t.inStep && t.last != nil {
 			into[t.last.Ref.ID] = *t.last
 		} else {
 			cold = append(cold, k.Subject())
@@ -137,14 +137,14 @@ func (x *Index) lastInStream(ctx context.Context, subjects []string, into map[sc
 func (x *Index) wholeUpTo(last *streams.Tail, asked time.Time) {
 	f := x.dir.tailer(schemas.StreamShards, last.Ref.Topic)
 	select {
-	case f.turn <- struct{}{}:
+	case f.sequence <- struct{}{}:
 	default:
 		return
 	}
 	defer f.release()
-	t := f.tracks[last.Ref.Subject()]
+	t := f.indexes[last.Ref.Subject()]
 	// What the feed read later is not in the tail.
-	if f.next == 0 || f.ended.After(asked) || len(f.tracks) >= maxTracks || t != nil && t.inStep {
+	if f.next == 0 || f.ended.After(asked) || len(f.indexes) >= maxIndexes || t != nil && t.inStep {
 		return
 	}
 	t = f.frameIndex(last.Ref.Subject())

@@ -19,8 +19,8 @@ const (
 	MaxFrames = 1 << 18
 	// keptBytes are payloads that came along, the newest: what most pages ask for.
 	keptBytes = 16 << 20
-	// maxTracks are open shards of a topic, some 300 bytes each.
-	maxTracks = 4096
+	// maxIndexes are open shards of a topic, some 300 bytes each.
+	maxIndexes = 4096
 	// idleAfter is how long all that stays unused.
 	idleAfter = 30 * time.Second
 )
@@ -33,15 +33,15 @@ var errUntracked = errors.New("these frames cannot be kept track of")
 // concurrent use.
 type recentCache struct {
 	nc         *nats.Conn
-	headings   atomic.Int64  // of all tracks
+	metas      atomic.Int64  // of all tracks
 	parts      atomic.Int64  // of keyed requests, of all tracks
 	evaluating chan struct{} // held by who reads parts and judges by them: one lane's, of at most schemas.MaxGiven, at a time
 	fits       fits
 
-	mu    sync.Mutex
-	feeds map[place]*tailer
-	swept time.Time
-	used  time.Time // when a query last asked for a feed
+	mu      sync.Mutex
+	tailers map[place]*tailer
+	swept   time.Time
+	used    time.Time // when a query last asked for a feed
 
 	keeping sync.Mutex
 	queue   []*atomic.Pointer[Frame] // oldest first
@@ -49,7 +49,7 @@ type recentCache struct {
 }
 
 func newRecentCache(nc *nats.Conn) *recentCache {
-	return &recentCache{nc: nc, feeds: map[place]*tailer{}, evaluating: make(chan struct{}, 1)}
+	return &recentCache{nc: nc, tailers: map[place]*tailer{}, evaluating: make(chan struct{}, 1)}
 }
 
 // epoch counts the connection's outages. Only after one can a stream have been
@@ -69,10 +69,10 @@ func (d *recentCache) tailer(stream, topic string) *tailer {
 	if now.Sub(d.swept) > idleAfter {
 		d.sweep(now, false)
 	}
-	f := d.feeds[at]
+	f := d.tailers[at]
 	if f == nil {
-		f = &tailer{place: at, dir: d, reading: make(chan struct{}, 2), turn: make(chan struct{}, 1), epoch: d.epoch(), tracks: map[string]*frameIndex{}}
-		d.feeds[at] = f
+		f = &tailer{place: at, dir: d, reading: make(chan struct{}, 2), sequence: make(chan struct{}, 1), epoch: d.epoch(), indexes: map[string]*frameIndex{}}
+		d.tailers[at] = f
 	}
 	return f
 }
@@ -80,19 +80,19 @@ func (d *recentCache) tailer(stream, topic string) *tailer {
 // sweep forgets what was not used for a while, or all that is not in use now.
 func (d *recentCache) sweep(now time.Time, all bool) {
 	d.swept = now
-	for _, f := range d.feeds {
+	for _, f := range d.tailers {
 		select {
-		case f.turn <- struct{}{}:
+		case f.sequence <- struct{}{}:
 		default:
 			continue
 		}
 		if all || now.Sub(f.begun) > idleAfter {
 			f.clear()
 		}
-		for filter, t := range f.tracks {
+		for filter, t := range f.indexes {
 			if now.Sub(t.used) > idleAfter {
 				t.clear()
-				delete(f.tracks, filter)
+				delete(f.indexes, filter)
 			}
 		}
 		f.release()

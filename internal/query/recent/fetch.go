@@ -40,7 +40,7 @@ func (s *Snapshot) Fetch(ctx context.Context, frames []Meta) (out []Frame, gone 
 		g.Go(func() error { return s.x.fetchRun(gctx, frames, run, whole) })
 	}
 	if err := g.Wait(); err != nil {
-		if errors.Is(err, errTurned) {
+		if errors.Is(err, errRenumbered) {
 			s.x.dir.forget()
 		}
 		return nil, false, err
@@ -72,7 +72,7 @@ func (x *Index) fetchRun(ctx context.Context, frames []Meta, run []int, whole []
 		d := &frames[left[0]]
 		f, err := frameOf(d.stream, msg)
 		if err == nil && (f.MinTs != d.minTs || f.MaxTs != d.maxTs || f.Source != d.source) {
-			err = fmt.Errorf("query: message %d of %s: %w", msg.Sequence, d.stream, errTurned)
+			err = fmt.Errorf("query: message %d of %s: %w", msg.Sequence, d.stream, errRenumbered)
 		}
 		whole[left[0]], left = &f, left[1:]
 		return err == nil && len(left) > 0, err

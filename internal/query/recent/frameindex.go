@@ -17,15 +17,15 @@ type frameIndex struct {
 	place
 	dir *recentCache
 
-	from     uint64 // every frame with a key from here on, below next, is in headings
-	next     uint64 // sequence to read next; 0: nowhere yet
-	nth      uint64
-	inStep   bool // whatever its feed read since is in it too
-	headings []frameMeta
-	last     *streams.Tail // in SHARDS: the last frame or mark seen
-	other    uint64        // sequence of the last message that is not a frame, such as bare JSON
-	used     time.Time
-	given    *given // what the lane of EVENTS was given; nil: not read
+	from   uint64 // every frame with a key from here on, below next, is in headings
+	next   uint64 // sequence to read next; 0: nowhere yet
+	nth    uint64
+	inStep bool // whatever its feed read since is in it too
+	metas  []frameMeta
+	last   *streams.Tail // in SHARDS: the last frame or mark seen
+	other  uint64        // sequence of the last message that is not a frame, such as bare JSON
+	used   time.Time
+	given  *given // what the lane of EVENTS was given; nil: not read
 	// Headings up to marked go when a mark is set the next time: a query that began
 	// before may still need them.
 	marked   uint64
@@ -38,9 +38,9 @@ const indexLinger = 5 * time.Second
 
 // clear forgets everything.
 func (t *frameIndex) clear() {
-	t.dir.headings.Add(-int64(len(t.headings)))
+	t.dir.metas.Add(-int64(len(t.metas)))
 	t.forgetGiven()
-	t.from, t.next, t.inStep, t.headings, t.last, t.other, t.marked = 0, 0, false, nil, nil, 0, 0
+	t.from, t.next, t.inStep, t.metas, t.last, t.other, t.marked = 0, 0, false, nil, nil, 0, 0
 }
 
 // begin lets the track start at a key that stands at or behind a sequence.
@@ -80,8 +80,8 @@ func (t *frameIndex) add(m *message) error {
 	if placed.Cleared != "" || h.key < t.from {
 		return nil
 	}
-	if t.dir.headings.Add(1) > MaxFrames {
-		t.dir.headings.Add(-1)
+	if t.dir.metas.Add(1) > MaxFrames {
+		t.dir.metas.Add(-1)
 		return errUntracked
 	}
 	h.nth, h.part = t.nth, partOf(t.stream, m.header, m.subject, m.stored)
@@ -90,7 +90,7 @@ func (t *frameIndex) add(m *message) error {
 			h.kept = t.dir.keep(f)
 		}
 	}
-	t.headings = append(t.headings, h)
+	t.metas = append(t.metas, h)
 	return nil
 }
 
@@ -101,12 +101,12 @@ func (t *frameIndex) missing(floor uint64) bool {
 	if t.last == nil || t.last.Pos <= floor {
 		return false
 	}
-	return uint64(len(t.headings)-t.behind(floor)) < t.last.Pos-floor
+	return uint64(len(t.metas)-t.behind(floor)) < t.last.Pos-floor
 }
 
 // behind is how many headings have a key up to floor.
 func (t *frameIndex) behind(floor uint64) int {
-	i, _ := slices.BinarySearchFunc(t.headings, floor, func(h frameMeta, floor uint64) int {
+	i, _ := slices.BinarySearchFunc(t.metas, floor, func(h frameMeta, floor uint64) int {
 		if h.key <= floor {
 			return -1
 		}
@@ -118,7 +118,7 @@ func (t *frameIndex) behind(floor uint64) int {
 // above are the frames with a key above floor that meet the range.
 func (t *frameIndex) above(floor uint64, lo, hi int64) []Meta {
 	var out []Meta
-	for _, h := range t.headings[t.behind(floor):] {
+	for _, h := range t.metas[t.behind(floor):] {
 		if h.maxTs >= lo && h.minTs <= hi {
 			out = append(out, Meta{h, t.place})
 		}
@@ -134,12 +134,12 @@ func (t *frameIndex) passed(upTo uint64, now time.Time) {
 		return
 	}
 	n := 0
-	for n < len(t.headings) && t.headings[n].key <= t.marked {
+	for n < len(t.metas) && t.metas[n].key <= t.marked {
 		n++
 	}
 	if n > 0 {
-		t.headings = slices.Clone(t.headings[n:]) // a slice of it would keep them all
-		t.dir.headings.Add(-int64(n))
+		t.metas = slices.Clone(t.metas[n:]) // a slice of it would keep them all
+		t.dir.metas.Add(-int64(n))
 	}
 	t.from = max(t.from, t.marked+1)
 	t.marked, t.markedAt = max(t.marked, upTo), now

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// errTurned: a stream has another message than a reader saw there.
-var errTurned = errors.New("the stream was restored from an older copy, or its messages were replaced, during the read; run the query again")
+// errRenumbered: a stream has another message than a reader saw there.
+var errRenumbered = errors.New("the stream was restored from an older copy, or its messages were replaced, during the read; run the query again")
 
 // frameMeta is what a reader keeps of a frame that may not be stored yet: where it
 // stands and what it covers, without its payload. About 100 bytes.
@@ -74,7 +74,7 @@ func frameMetaOf(stream string, h nats.Header, seq uint64, stored int64, payload
 func frameOf(stream string, msg *streams.Message) (f Frame, err error) {
 	head, placed, ok := frameMetaOf(stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), len(msg.Data))
 	if !ok {
-		return f, fmt.Errorf("%w: message %d of %s is no longer a frame", errTurned, msg.Sequence, stream)
+		return f, fmt.Errorf("%w: message %d of %s is no longer a frame", errRenumbered, msg.Sequence, stream)
 	}
 	return Frame{placed.Frame, msg.Data, msg.Subject, msg.Time.UnixNano(), head.source}, nil
 }

@@ -75,7 +75,7 @@ func (s *Snapshot) Outdated(p *Pending) bool {
 // nil.
 func (d *recentCache) cached(topic string, now time.Time) *checkpoints {
 	d.mu.Lock()
-	f := d.feeds[place{schemas.StreamEvents, schemas.TopicFilter(topic)}]
+	f := d.tailers[place{schemas.StreamEvents, schemas.TopicFilter(topic)}]
 	d.mu.Unlock()
 	if f == nil {
 		return nil

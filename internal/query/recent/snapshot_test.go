@@ -29,8 +29,8 @@ func TestTailerTakesOnce(t *testing.T) {
 	}
 	generation := f.generation
 	f.clear()
-	if f.generation == generation || d.headings.Load() != 0 {
-		t.Errorf("generation %d after %d, %d headings", f.generation, generation, d.headings.Load())
+	if f.generation == generation || d.metas.Load() != 0 {
+		t.Errorf("generation %d after %d, %d headings", f.generation, generation, d.metas.Load())
 	}
 	if err := f.follow(t.Context(), nil); !errors.Is(err, errMoreThanAhead) {
 		t.Errorf("a feed that was never begun is followed: %v", err)
@@ -111,7 +111,7 @@ func TestHeadCache(t *testing.T) {
 
 // A frame that was not handed out, while the last one before it was asked for, is not
 // passed over by the track that begins behind that.
-func TestWholeUpToBesideFollow(t *testing.T) {
+func TestWholeUpToWithFollow(t *testing.T) {
 	d := newRecentCache(&nats.Conn{})
 	x := &Index{dir: d}
 	f := d.tailer(schemas.StreamShards, "app")
@@ -123,11 +123,11 @@ func TestWholeUpToBesideFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.wholeUpTo(&last, asked)
-	if tr := f.tracks[subject]; tr != nil && tr.inStep {
+	if tr := f.indexes[subject]; tr != nil && tr.inStep {
 		t.Errorf("a track from position %d on is in step without position 2", tr.from)
 	}
 	x.wholeUpTo(&last, time.Now())
-	if tr := f.tracks[subject]; tr == nil || !tr.inStep {
+	if tr := f.indexes[subject]; tr == nil || !tr.inStep {
 		t.Error("nor does one begin when it was asked for later")
 	}
 }

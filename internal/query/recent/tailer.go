@@ -19,14 +19,14 @@ type tailer struct {
 	dir   *recentCache
 	// reading is held by who reads for a query: two at once, for one whose query came
 	// too late for the first need not wait for its end.
-	reading chan struct{}
-	turn    chan struct{} // held by who uses the fields below, and those of the tracks
+	reading  chan struct{}
+	sequence chan struct{} // held by who uses the fields below, and those of the tracks
 
-	next   uint64                 // sequence to read next; 0: not begun
-	begun  time.Time              // when the last reading that came to the end began
-	ended  time.Time              // and ended, or gave a message to a track
-	epoch  uint64                 // the connection's outages, as they were then
-	tracks map[string]*frameIndex // by what their subjects are filtered by
+	next    uint64                 // sequence to read next; 0: not begun
+	begun   time.Time              // when the last reading that came to the end began
+	ended   time.Time              // and ended, or gave a message to a track
+	epoch   uint64                 // the connection's outages, as they were then
+	indexes map[string]*frameIndex // by what their subjects are filtered by
 	// generation counts how often the feed was restarted.
 	generation uint64
 
@@ -51,7 +51,7 @@ const (
 // hold waits for the turn.
 func (f *tailer) hold(ctx context.Context) error {
 	select {
-	case f.turn <- struct{}{}:
+	case f.sequence <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -62,13 +62,13 @@ func (f *tailer) hold(ctx context.Context) error {
 	return nil
 }
 
-func (f *tailer) release() { <-f.turn }
+func (f *tailer) release() { <-f.sequence }
 
 func (f *tailer) clear() {
-	for _, t := range f.tracks {
+	for _, t := range f.indexes {
 		t.clear()
 	}
-	clear(f.tracks)
+	clear(f.indexes)
 	f.next, f.begun = 0, time.Time{}
 	f.generation++
 	f.snapshot.Store(nil)
@@ -76,10 +76,10 @@ func (f *tailer) clear() {
 
 // frameIndex is the one of a filter, new when there was none.
 func (f *tailer) frameIndex(filter string) *frameIndex {
-	t := f.tracks[filter]
+	t := f.indexes[filter]
 	if t == nil {
 		t = &frameIndex{place: place{f.stream, filter}, dir: f.dir}
-		f.tracks[filter] = t
+		f.indexes[filter] = t
 	}
 	return t
 }
@@ -215,10 +215,10 @@ func (f *tailer) indexOf(m *message) *frameIndex {
 		if err != nil {
 			return nil
 		}
-		return f.tracks[schemas.LaneFilter(topic, lane)]
+		return f.indexes[schemas.LaneFilter(topic, lane)]
 	}
-	t := f.tracks[m.subject]
-	if t == nil && len(f.tracks) < maxTracks {
+	t := f.indexes[m.subject]
+	if t == nil && len(f.indexes) < maxIndexes {
 		if _, placed, ok := frameMetaOf(f.stream, m.header, m.seq, m.stored, m.bytes); ok && placed.Pos == 1 {
 			t = f.frameIndex(m.subject)
 			t.begin(1, m.seq)

@@ -19,7 +19,7 @@ func placedMessage(pos uint64, ts int64, cleared string) *message {
 }
 
 func testIndex(t *testing.T) *frameIndex {
-	d := &recentCache{feeds: map[place]*tailer{}}
+	d := &recentCache{tailers: map[place]*tailer{}}
 	tr := &frameIndex{place: place{schemas.StreamShards, schemas.ShardSubject("app", 202611, 7)}, dir: d}
 	tr.begin(3, 1)
 	for pos := uint64(1); pos <= 8; pos++ {
@@ -69,30 +69,30 @@ func TestIndexForgetsLate(t *testing.T) {
 	tr := testIndex(t)
 	now := time.Now()
 	tr.passed(5, now)
-	if tr.from != 3 || len(tr.headings) != 6 {
-		t.Fatalf("it begins at %d with %d headings, want 3 and 6", tr.from, len(tr.headings))
+	if tr.from != 3 || len(tr.metas) != 6 {
+		t.Fatalf("it begins at %d with %d headings, want 3 and 6", tr.from, len(tr.metas))
 	}
 	tr.passed(7, now.Add(indexLinger/2))
 	tr.passed(7, now.Add(indexLinger))
-	if tr.from != 6 || len(tr.headings) != 3 || tr.dir.headings.Load() != 3 {
-		t.Fatalf("it begins at %d with %d headings, want 6 and 3", tr.from, len(tr.headings))
+	if tr.from != 6 || len(tr.metas) != 3 || tr.dir.metas.Load() != 3 {
+		t.Fatalf("it begins at %d with %d headings, want 6 and 3", tr.from, len(tr.metas))
 	}
 	tr.clear()
-	if tr.dir.headings.Load() != 0 {
-		t.Fatalf("%d headings are counted, want none", tr.dir.headings.Load())
+	if tr.dir.metas.Load() != 0 {
+		t.Fatalf("%d headings are counted, want none", tr.dir.metas.Load())
 	}
 }
 
 func TestIndexRefuses(t *testing.T) {
 	tr := testIndex(t)
-	if err := tr.add(placedMessage(8, 800, schemas.ClearedDropped)); err != nil || len(tr.headings) != 6 {
-		t.Errorf("a mark in the place of the last frame: %v, %d headings", err, len(tr.headings))
+	if err := tr.add(placedMessage(8, 800, schemas.ClearedDropped)); err != nil || len(tr.metas) != 6 {
+		t.Errorf("a mark in the place of the last frame: %v, %d headings", err, len(tr.metas))
 	}
 	if err := tr.add(placedMessage(8, 800, "")); !errors.Is(err, errUntracked) {
 		t.Errorf("a position that stands twice: %v", err)
 	}
-	tr.dir.headings.Store(MaxFrames)
-	if err := tr.add(placedMessage(9, 900, "")); !errors.Is(err, errUntracked) || tr.dir.headings.Load() != MaxFrames {
+	tr.dir.metas.Store(MaxFrames)
+	if err := tr.add(placedMessage(9, 900, "")); !errors.Is(err, errUntracked) || tr.dir.metas.Load() != MaxFrames {
 		t.Errorf("one heading too many: %v", err)
 	}
 }
@@ -123,11 +123,11 @@ func TestCacheKeepsTheNewest(t *testing.T) {
 func TestIndexReach(t *testing.T) {
 	tr := testIndex(t)
 	next := tr.next
-	if tr.reach(4); tr.next != next || tr.from != 3 || len(tr.headings) != 6 {
-		t.Errorf("from %d it goes on at %d with %d frames, want %d and all 6", tr.from, tr.next, len(tr.headings), next)
+	if tr.reach(4); tr.next != next || tr.from != 3 || len(tr.metas) != 6 {
+		t.Errorf("from %d it goes on at %d with %d frames, want %d and all 6", tr.from, tr.next, len(tr.metas), next)
 	}
-	if tr.reach(2); tr.next != 2 || tr.from != 2 || len(tr.headings) != 0 {
-		t.Errorf("one that begins at 3 is used from 2 on: from %d, next %d, %d frames", tr.from, tr.next, len(tr.headings))
+	if tr.reach(2); tr.next != 2 || tr.from != 2 || len(tr.metas) != 0 {
+		t.Errorf("one that begins at 3 is used from 2 on: from %d, next %d, %d frames", tr.from, tr.next, len(tr.metas))
 	}
 	tr.clear()
 	if tr.reach(7); tr.next != 7 || tr.from != 7 {

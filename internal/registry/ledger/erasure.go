@@ -18,9 +18,9 @@ type State string
 // from Settling on; sinks only from Erased on, because before that everything it
 // covers has to be stored once, so that it can be counted.
 const (
-	// Settling: the entry is written; what was accepted before is on its way to
+	// Waiting: the entry is written; what was accepted before is on its way to
 	// ClickHouse.
-	Settling State = "settling"
+	Waiting State = "settling"
 	// Erasing: everything it covers was stored; shard after shard is erased.
 	Erasing State = "erasing"
 	// Erased: no part that ClickHouse reads has any of it.
@@ -56,7 +56,7 @@ type Erasure struct {
 	Reason    string    `json:"reason,omitempty"`
 	State     State     `json:"state"`
 	CreatedAt time.Time `json:"created_at"`
-	SettledAt time.Time `json:"settled_at,omitzero"`
+	StoredAt  time.Time `json:"settled_at,omitzero"`
 	ErasedAt  time.Time `json:"erased_at,omitzero"`
 	// Bounds are, for the shards that were not at their end when everything covered
 	// was in SHARDS, the last covered position. Every other shard of that time is

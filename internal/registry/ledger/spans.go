@@ -68,9 +68,9 @@ func (t *ErasureRecord) NotPurged(s Span) []Span {
 	return out
 }
 
-// Settles says whether every position above end and up to last is among those
+// Stored says whether every position above end and up to last is among those
 // that are gone from SHARDS and accounted for: a shard that ends early there is
 // as it should be.
-func (t *ErasureRecord) Settles(end, last uint64) bool {
+func (t *ErasureRecord) Stored(end, last uint64) bool {
 	return end < last && len(t.NotPurged(Span{From: end + 1, To: last})) == 0
 }

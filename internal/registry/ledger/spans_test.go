@@ -50,7 +50,7 @@ func TestNotPurged(t *testing.T) {
 	}
 }
 
-func TestSettles(t *testing.T) {
+func TestStored(t *testing.T) {
 	t.Parallel()
 	tally := ErasureRecord{Purged: []Span{{3, 4}, {7, 10}}}
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestSettles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tally.Settles(c.end, c.last); got != c.want {
+			if got := tally.Stored(c.end, c.last); got != c.want {
 				t.Errorf("ends at %d, sealed at %d: %t", c.end, c.last, got)
 			}
 		})

@@ -181,7 +181,7 @@ func (d *Dispatcher) tooLate(ctx context.Context, s started, r *timer.Record, no
 	next := timer.FailTooLate(r, now)
 	switch err := d.put(ctx, &next, r.Expect()); {
 	case err == nil:
-		d.settled(&next)
+		d.ended(&next)
 	case !errors.Is(err, fronts.ErrConflict) || d.stands(ctx, r):
 		d.fault(s.run.topic, s.run.number, err)
 		s.run.again(ctx, s.e, againAfter)
@@ -269,7 +269,7 @@ func (d *Dispatcher) complete(ctx context.Context, s started, claimed, outcome *
 		err := d.put(ctx, outcome, expect)
 		switch {
 		case err == nil:
-			d.settled(outcome)
+			d.ended(outcome)
 			return
 		case errors.Is(err, fronts.ErrConflict):
 			there, look := d.read(ctx, claimed.Key.Subject())
@@ -287,10 +287,10 @@ func (d *Dispatcher) complete(ctx context.Context, s started, claimed, outcome *
 	}
 }
 
-func (d *Dispatcher) settled(r *timer.Record) {
+func (d *Dispatcher) ended(r *timer.Record) {
 	d.stats.called(r)
-	if d.cfg.Hooks.Settled != nil {
-		d.cfg.Hooks.Settled(r)
+	if d.cfg.Hooks.Ended != nil {
+		d.cfg.Hooks.Ended(r)
 	}
 }
 

@@ -43,8 +43,8 @@ type Config struct {
 
 // Hooks report what happens. Each may be nil.
 type Hooks struct {
-	// Settled: an attempt, or a timer that was too late, ended.
-	Settled func(r *timer.Record)
+	// Ended: an attempt, or a timer that was too late, ended.
+	Ended func(r *timer.Record)
 	// Fault: a lane ends and begins again, or a write is tried again.
 	Fault func(topic string, lane int, err error)
 }

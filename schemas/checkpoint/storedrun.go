@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Settled is a run of messages of a lane above its checkpoint that ClickHouse has,
+// StoredRun is a run of messages of a lane above its checkpoint that ClickHouse has,
 // though a message before them is still to be routed: a lane may hold several months,
 // and their sinks are not equally far. A repair enters them; the router passes them
 // over. Of a front's lane a router enters them too, after a fork.
-type Settled struct {
+type StoredRun struct {
 	From uint64 `json:"f"` // sequences in the lane's stream, both inclusive
 	To   uint64 `json:"t"`
 	// Stored is when the stream stored message To, unix ns: a younger one has a sequence that
@@ -20,19 +20,19 @@ type Settled struct {
 	Frames int `json:"n,omitempty"`
 }
 
-// MaxSettled bounds the runs that a checkpoint names: 600 KiB.
-const MaxSettled = 10_000
+// MaxStoredRuns bounds the runs that a checkpoint names: 600 KiB.
+const MaxStoredRuns = 10_000
 
-// Settle adds a message of the lane behind those that were added before. joins says that
+// NoteStored adds a message of the lane behind those that were added before. joins says that
 // it follows the last of them directly. It returns false when there are too many runs.
-func (c *Checkpoint) Settle(s schemas.Source, frames int, joins bool) bool {
-	if n := len(c.Settled); n > 0 && joins && frames == 0 && c.Settled[n-1].Frames == 0 {
-		last := &c.Settled[n-1]
+func (c *Checkpoint) NoteStored(s schemas.Source, frames int, joins bool) bool {
+	if n := len(c.StoredRun); n > 0 && joins && frames == 0 && c.StoredRun[n-1].Frames == 0 {
+		last := &c.StoredRun[n-1]
 		last.To, last.Stored = s.Seq, max(last.Stored, s.Stored)
 		return true
 	}
-	c.Settled = append(c.Settled, Settled{From: s.Seq, To: s.Seq, Stored: s.Stored, Frames: frames})
-	return len(c.Settled) <= MaxSettled
+	c.StoredRun = append(c.StoredRun, StoredRun{From: s.Seq, To: s.Seq, Stored: s.Stored, Frames: frames})
+	return len(c.StoredRun) <= MaxStoredRuns
 }
 
 // Passing moves a checkpoint over the messages of its lane that follow it, in order: as long as
@@ -46,7 +46,7 @@ type Passing struct {
 // PassFrom has a checkpoint of a front's lane stand at a message, with nothing settled above it.
 func (c *Checkpoint) PassFrom(s schemas.Source) *Passing {
 	c.Stand(s)
-	c.Settled = nil
+	c.StoredRun = nil
 	return &Passing{cp: c}
 }
 
@@ -63,7 +63,7 @@ func (p *Passing) Take(s schemas.Source, settled bool) bool {
 	case !p.left:
 		p.cp.Stand(s)
 	default:
-		fits := p.cp.Settle(s, 0, p.joins)
+		fits := p.cp.NoteStored(s, 0, p.joins)
 		p.joins = true
 		return fits
 	}
@@ -73,14 +73,14 @@ func (p *Passing) Take(s schemas.Source, settled bool) bool {
 // Left reports whether a message that was taken is to be routed.
 func (p *Passing) Left() bool { return p.left }
 
-// SettledFrames is how many of a message's frames, from the first on, are stored: all is
+// StoredFrames is how many of a message's frames, from the first on, are stored: all is
 // returned for all of them.
-func (c *Checkpoint) SettledFrames(s schemas.Source, all int) int {
-	i, _ := slices.BinarySearchFunc(c.Settled, s.Seq, func(r Settled, seq uint64) int { return cmp.Compare(r.To, seq) })
-	if i == len(c.Settled) || s.Seq < c.Settled[i].From || s.Stored > c.Settled[i].Stored {
+func (c *Checkpoint) StoredFrames(s schemas.Source, all int) int {
+	i, _ := slices.BinarySearchFunc(c.StoredRun, s.Seq, func(r StoredRun, seq uint64) int { return cmp.Compare(r.To, seq) })
+	if i == len(c.StoredRun) || s.Seq < c.StoredRun[i].From || s.Stored > c.StoredRun[i].Stored {
 		return 0
 	}
-	if n := c.Settled[i].Frames; n > 0 {
+	if n := c.StoredRun[i].Frames; n > 0 {
 		return min(n, all)
 	}
 	return all
@@ -122,8 +122,8 @@ func (c *Checkpoint) Pass() {
 	if len(c.Kept) == 0 {
 		c.Kept = nil
 	}
-	c.Settled = slices.DeleteFunc(slices.Clone(c.Settled), func(r Settled) bool { return r.To <= c.Source })
-	if len(c.Settled) == 0 {
-		c.Settled = nil
+	c.StoredRun = slices.DeleteFunc(slices.Clone(c.StoredRun), func(r StoredRun) bool { return r.To <= c.Source })
+	if len(c.StoredRun) == 0 {
+		c.StoredRun = nil
 	}
 }

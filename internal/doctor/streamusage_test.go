@@ -9,7 +9,7 @@ import (
 
 // What doctor says of a stream follows from how full it is, and so does what it
 // says of producers.
-func TestRoom(t *testing.T) {
+func TestStreamUsage(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 30
 	for _, c := range []struct {
@@ -24,11 +24,11 @@ func TestRoom(t *testing.T) {
 		{limit, limit, true, Fail, Fail, Fail, "EVENTS is full, nothing is accepted"},
 		{0, 0, false, OK, OK, Warn, "drop_newest"},
 	} {
-		made := &check{rooms: map[string]streamUsage{schemas.StreamEvents: {used: c.events, limit: limit}, schemas.StreamShards: {used: c.shards, limit: limit}}}
-		if got, do := made.rooms[schemas.StreamEvents].result(schemas.StreamEvents); got != c.ofEvents || (do == "") != (got == OK) {
+		made := &check{usage: map[string]streamUsage{schemas.StreamEvents: {used: c.events, limit: limit}, schemas.StreamShards: {used: c.shards, limit: limit}}}
+		if got, do := made.usage[schemas.StreamEvents].result(schemas.StreamEvents); got != c.ofEvents || (do == "") != (got == OK) {
 			t.Errorf("%+v: EVENTS %s, do %q", c, got, do)
 		}
-		if got, do := made.rooms[schemas.StreamShards].result(schemas.StreamShards); got != c.ofShards || (do == "") != (got == OK) {
+		if got, do := made.usage[schemas.StreamShards].result(schemas.StreamShards); got != c.ofShards || (do == "") != (got == OK) {
 			t.Errorf("%+v: SHARDS %s, do %q", c, got, do)
 		}
 		made.producers(c.clickhouse)

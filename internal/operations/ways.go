@@ -1,7 +1,7 @@
 package operations
 
-// Door says by which doors something can be asked for: a verb of the command line, routes of the API, or both.
-type Door struct {
+// Way says by which doors something can be asked for: a verb of the command line, routes of the API, or both.
+type Way struct {
 	// Verb is the command without "almanac"; empty: there is no verb.
 	Verb string
 	// Routes are what the verb asks for, over HTTP.
@@ -23,8 +23,8 @@ const (
 	whyNotYet     = "no caller of HTTP has needed it"
 )
 
-// Doors list every verb and every operation once.
-var Doors = []Door{
+// Ways list every verb and every operation once.
+var Ways = []Way{
 	{Verb: "query", Routes: []*Operation{&Events, &Count, &Histogram}},
 	{Verb: "facets", Routes: []*Operation{&Facets}},
 	{Verb: "fields", Routes: []*Operation{&Fields}},

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// Mend is frames of a shard of whose rows some are missing in the table, at positions above
+// TableRepair is frames of a shard of whose rows some are missing in the table, at positions above
 // Lo and up to Hi, which are not above the head.
-type Mend struct {
+type TableRepair struct {
 	Topic  *schemas.Topic
 	Schema int // schema version of every frame
 	Month  schemas.Month
@@ -28,7 +28,7 @@ type Mend struct {
 // apart by all that a frame says of them and by its position, and the n-th of equal ones
 // is missing when the table has less than n, so that a client which repeats itself gets
 // each row back once. Done again it inserts nothing.
-func (m *Mend) statement(database string) string {
+func (m *TableRepair) statement(database string) string {
 	table := sql.QuotedTable(database, m.Topic.Name)
 	cols := m.Topic.Columns(m.Schema)
 	for i, c := range cols {
@@ -49,7 +49,7 @@ func (m *Mend) statement(database string) string {
 // InsertMissing inserts the rows of the frames that the table lacks. It is one
 // statement: a crash leaves it done or not done, and two at once are one query id
 // to ClickHouse, which refuses the second with ErrBusy.
-func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
+func (db *DB) InsertMissing(ctx context.Context, m *TableRepair) error {
 	q := insertValues()
 	q.Set("deduplicate_insert", "disable")
 	q.Set("join_use_nulls", "0")
@@ -188,7 +188,7 @@ func (db *DB) dropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, ref, refusal(err))
 	}
 	table := sql.QuotedTable(db.Database, ref.Topic)
-	beside := sql.QuotedTable(db.Database, besideTable(ref.Topic, ref.ID))
+	beside := sql.QuotedTable(db.Database, secondTable(ref.Topic, ref.ID))
 	where := fmt.Sprintf("month = %d AND shard = %d", uint32(ref.Month), uint64(ref.ID))
 	drop := "DROP TABLE IF EXISTS " + beside + " SYNC"
 	// What an earlier run left behind when it was killed goes first.
@@ -228,8 +228,8 @@ func (db *DB) dropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 	return nil
 }
 
-// besideTable is where a shard is rewritten. No topic's name begins so.
-func besideTable(topic string, s schemas.Shard) string {
+// secondTable is where a shard is rewritten. No topic's name begins so.
+func secondTable(topic string, s schemas.Shard) string {
 	return "_mend_" + topic + "_" + s.String()
 }
 

@@ -86,16 +86,16 @@ func TestGiveBack(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
 	in, err := c.admit(ctx, 3)
-	if err != nil || c.room.keys != 3 {
-		t.Fatalf("%d ids, %v", c.room.keys, err)
+	if err != nil || c.usage.keys != 3 {
+		t.Fatalf("%d ids, %v", c.usage.keys, err)
 	}
 	c.giveBack(1, in)
-	if c.room.keys != 2 {
-		t.Errorf("given back: %d ids, expected 2", c.room.keys)
+	if c.usage.keys != 2 {
+		t.Errorf("given back: %d ids, expected 2", c.usage.keys)
 	}
-	c.room = usageSeen{at: in.Add(2 * time.Second), keys: 7} // counted again
+	c.usage = usageSeen{at: in.Add(2 * time.Second), keys: 7} // counted again
 	c.giveBack(2, in)
-	if c.room.keys != 7 {
-		t.Errorf("given back to a later count: %d ids, expected 7", c.room.keys)
+	if c.usage.keys != 7 {
+		t.Errorf("given back to a later count: %d ids, expected 7", c.usage.keys)
 	}
 }

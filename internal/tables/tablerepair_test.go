@@ -12,7 +12,7 @@ import (
 
 // What is missing comes back once, whatever is missing and however often it is
 // asked for; what is doubled goes.
-func TestMend(t *testing.T) {
+func TestTableRepair(t *testing.T) {
 	t.Parallel()
 	db, srv, topic := openWith(t, schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}))
 	const shard = schemas.Shard(5)
@@ -28,7 +28,7 @@ func TestMend(t *testing.T) {
 	}
 	table := sql.QuotedTable(srv.Database, "app")
 	want := hashOf(t, db, table)
-	mend := &Mend{Topic: &topic, Schema: 1, Month: november, Shard: shard, Lo: 0, Hi: 3, Frames: frames}
+	mend := &TableRepair{Topic: &topic, Schema: 1, Month: november, Shard: shard, Lo: 0, Hi: 3, Frames: frames}
 	for _, damage := range []string{
 		"DELETE FROM %s WHERE n < 7 SETTINGS lightweight_delete_mode = 'lightweight_update_force'",
 		"DELETE FROM %s WHERE message = '1' SETTINGS lightweight_delete_mode = 'lightweight_update_force'",
@@ -71,7 +71,7 @@ func hashOf(t *testing.T, db *DB, table string) (s string) {
 	return s
 }
 
-// A shard that is written to while its copies are dropped is copied again, and not for ever.
+// A shard that is written to while its copies are dropped is copied again, and not without end.
 func TestDropCopiesBeginsAgain(t *testing.T) {
 	t.Parallel()
 	other := errors.New("another")
@@ -84,7 +84,7 @@ func TestDropCopiesBeginsAgain(t *testing.T) {
 	}{
 		{"nothing came", 0, nil, 1, nil},
 		{"rows came three times", 3, nil, 4, nil},
-		{"rows come for ever", 100, nil, dropTries, ErrHeadMoved},
+		{"rows come without end", 100, nil, dropTries, ErrHeadMoved},
 		{"it fails", 1, other, 2, other},
 	} {
 		calls := 0

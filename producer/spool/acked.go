@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	marksName = "acks"
-	// maxMarksFile is when acks is rewritten: some 4,000 marks.
-	maxMarksFile = 256 << 10
+	ackedName = "acks"
+	// maxAckedFile is when acks is rewritten: some 4,000 marks.
+	maxAckedFile = 256 << 10
 )
 
-// marks is up to which seq each stream is settled: as said, and as known on
+// ackedUpTo is up to which seq each stream is settled: as said, and as known on
 // disk. Its fields are the Spool's, under its mutex; the file is the syncing
 // goroutine's alone.
-type marks struct {
+type ackedUpTo struct {
 	said    map[Stream]uint64
 	durable map[Stream]uint64
 	found   map[Stream]uint64 // on disk when the spool was opened
@@ -28,8 +28,8 @@ type marks struct {
 }
 
 // load reads the file; damage is passed over.
-func (m *marks) load(path string) (bad []*Damage, err error) {
-	*m = marks{said: map[Stream]uint64{}, durable: map[Stream]uint64{}, found: map[Stream]uint64{}, dirty: map[Stream]bool{}, path: path}
+func (m *ackedUpTo) load(path string) (bad []*Damage, err error) {
+	*m = ackedUpTo{said: map[Stream]uint64{}, durable: map[Stream]uint64{}, found: map[Stream]uint64{}, dirty: map[Stream]bool{}, path: path}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -42,7 +42,7 @@ func (m *marks) load(path string) (bad []*Damage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{r: f, salt: markSalt, size: info.Size(), placeless: true}
+	s := &scanner{r: f, salt: ackedSalt, size: info.Size(), placeless: true}
 	for {
 		body, err := s.next()
 		var d *Damage
@@ -56,8 +56,8 @@ func (m *marks) load(path string) (bad []*Damage, err error) {
 			}
 		case err != nil:
 			return bad, err
-		case body[0] == whatMark:
-			if of, seq, ok := parseMark(body); ok {
+		case body[0] == whatAcked:
+			if of, seq, ok := parseAcked(body); ok {
 				m.said[of] = max(m.said[of], seq)
 				m.durable[of], m.found[of] = m.said[of], m.said[of]
 			}
@@ -67,7 +67,7 @@ func (m *marks) load(path string) (bad []*Damage, err error) {
 
 // set says that a stream is settled up to seq, and returns how far what is
 // durable is behind.
-func (m *marks) set(of Stream, seq uint64) (behind uint64) {
+func (m *ackedUpTo) set(of Stream, seq uint64) (behind uint64) {
 	if seq > m.said[of] {
 		m.said[of] = seq
 		m.dirty[of] = true
@@ -77,15 +77,15 @@ func (m *marks) set(of Stream, seq uint64) (behind uint64) {
 
 // encode returns the marks to append, and what they will make durable: all of them
 // when the file is to be rewritten.
-func (m *marks) encode() (b []byte, seqs map[Stream]uint64, rewrite bool) {
+func (m *ackedUpTo) encode() (b []byte, seqs map[Stream]uint64, rewrite bool) {
 	if len(m.dirty) == 0 {
 		return nil, nil, false
 	}
 	seqs = map[Stream]uint64{}
-	rewrite = m.file == nil || m.bytes > maxMarksFile
+	rewrite = m.file == nil || m.bytes > maxAckedFile
 	for of, seq := range m.said {
 		if rewrite || m.dirty[of] {
-			b = appendMark(b, of, seq)
+			b = appendAcked(b, of, seq)
 			seqs[of] = seq
 		}
 	}
@@ -93,7 +93,7 @@ func (m *marks) encode() (b []byte, seqs map[Stream]uint64, rewrite bool) {
 }
 
 // write makes b durable: after what there is, or instead of it.
-func (m *marks) write(dir string, b []byte, rewrite bool) error {
+func (m *ackedUpTo) write(dir string, b []byte, rewrite bool) error {
 	if !rewrite {
 		if _, err := m.file.WriteAt(b, m.bytes); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (m *marks) write(dir string, b []byte, rewrite bool) error {
 }
 
 // forget drops the file: no record is left that it speaks of.
-func (m *marks) forget() error {
+func (m *ackedUpTo) forget() error {
 	err := m.close()
 	m.said, m.found, m.dirty = map[Stream]uint64{}, map[Stream]uint64{}, map[Stream]bool{}
 	if removed := os.Remove(m.path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func (m *marks) forget() error {
 	return err
 }
 
-func (m *marks) close() error {
+func (m *ackedUpTo) close() error {
 	if m.file == nil {
 		return nil
 	}

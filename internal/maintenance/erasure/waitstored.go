@@ -14,9 +14,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// settle waits until everything that was accepted before the erasure was entered
+// waitStored waits until everything that was accepted before the erasure was entered
 // is stored, and notes how far it covers the shards that go on growing.
-func (x *Eraser) settle(ctx context.Context, e ledger.Erasure) (ledger.Erasure, error) {
+func (x *Eraser) waitStored(ctx context.Context, e ledger.Erasure) (ledger.Erasure, error) {
 	// Who held an older ledger has read this entry then. The clock that wrote
 	// CreatedAt may have been another's, ahead of this one.
 	if err := backoff.Sleep(ctx, min(registry.LedgerStaleness, time.Until(e.CreatedAt.Add(registry.LedgerStaleness)))); err != nil {
@@ -24,16 +24,16 @@ func (x *Eraser) settle(ctx context.Context, e ledger.Erasure) (ledger.Erasure, 
 	}
 	told := time.Time{}
 	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), x.cfg.Within, func(pending uint64) {
-		if time.Since(told) >= settleStep {
+		if time.Since(told) >= waitStep {
 			told = time.Now()
-			x.progress(Progress{State: ledger.Settling, Pending: pending})
+			x.progress(Progress{State: ledger.Waiting, Pending: pending})
 		}
 	})
 	if err != nil {
 		return e, err
 	}
 	if pending > 0 {
-		return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotSettled, pending, x.cfg.Within, e.ID)
+		return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotStored, pending, x.cfg.Within, e.ID)
 	}
 	if e, err = x.cfg.Registry.Erasure(ctx, e.Topic, e.ID); err != nil { // with what was pinned meanwhile
 		return e, err
@@ -43,11 +43,11 @@ func (x *Eraser) settle(ctx context.Context, e ledger.Erasure) (ledger.Erasure, 
 		return e, err
 	}
 	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
-		if now.State != ledger.Settling {
+		if now.State != ledger.Waiting {
 			return false // another process was faster: its bounds hold
 		}
 		maps.Copy(bounds, now.Bounds)
-		now.State, now.SettledAt, now.Bounds, now.Tails = ledger.Erasing, time.Now().UTC(), bounds, nil
+		now.State, now.StoredAt, now.Bounds, now.Tails = ledger.Erasing, time.Now().UTC(), bounds, nil
 		return true
 	})
 }
@@ -71,12 +71,12 @@ func (x *Eraser) growing(ctx context.Context, topic string) (map[schemas.Shard]u
 	return out, nil
 }
 
-// settleStep is how often progress is told.
-const settleStep = time.Second
+// waitStep is how often progress is told.
+const waitStep = time.Second
 
 // outlive waits until no reader goes by checkpoints or heads from before everything
 // covered was stored. Until then one may look for it in the streams, or have it from
 // there: what is purged would be missed with its company, what is forgotten shown.
 func outlive(ctx context.Context, e *ledger.Erasure) error {
-	return backoff.Sleep(ctx, min(query.HeadStaleness, time.Until(e.SettledAt.Add(query.HeadStaleness))))
+	return backoff.Sleep(ctx, min(query.HeadStaleness, time.Until(e.StoredAt.Add(query.HeadStaleness))))
 }

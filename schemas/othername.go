@@ -12,11 +12,11 @@ func (t *Topic) changes(column string) bool {
 	return ruled || t.Anonymise.On() && slices.Contains(t.Anonymise.Fields, column)
 }
 
-// Beside returns the name of the attribute that keeps a text which could have filled a
+// OtherName returns the name of the attribute that keeps a text which could have filled a
 // column, under another name than the column's: user.id beside a user_id. Where the
 // column's texts do not stay as they come, neither does this one: its name is derived from
 // the column's then, so that the column's rule covers it. A nil topic is one without rules.
-func (t *Topic) Beside(column, name string) string {
+func (t *Topic) OtherName(column, name string) string {
 	if !t.changes(column) {
 		return name
 	}
