@@ -118,14 +118,21 @@ func (b *box) ok(stdin string, args ...string) string {
 // decoded is the JSON that a call prints.
 func decoded[T any](b *box, args ...string) (v T) {
 	b.t.Helper()
-	text := b.ok("", args...)
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		b.t.Fatalf("almanac %s printed no JSON: %v\n%s", strings.Join(args, " "), err, text)
-	}
+	v, text := decodedText[T](b, args...)
 	if short := shortTime.FindString(text); short != "" {
 		b.t.Errorf("almanac %s: the time %s does not have nine digits", strings.Join(args, " "), short)
 	}
 	return v
+}
+
+// decodedText is decoded for answers with what others wrote, whose times have any number of digits.
+func decodedText[T any](b *box, args ...string) (v T, text string) {
+	b.t.Helper()
+	text = b.ok("", args...)
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		b.t.Fatalf("almanac %s printed no JSON: %v\n%s", strings.Join(args, " "), err, text)
+	}
+	return v, text
 }
 
 // shortTime is a JSON string that is a time with less than nine digits after the point. What the tests

@@ -36,7 +36,7 @@ func (b *box) trail(topic string, args ...string) (all []trail.Entry, sizes []in
 	b.t.Helper()
 	cursor := ""
 	for {
-		page := decoded[trail.Page](b, append([]string{"trail", topic, "-o", "json", "--cursor", cursor}, args...)...)
+		page, _ := decodedText[trail.Page](b, append([]string{"trail", topic, "-o", "json", "--cursor", cursor}, args...)...)
 		all, sizes = append(all, page.Entries...), append(sizes, len(page.Entries))
 		if cursor = page.Cursor; cursor == "" {
 			return all, sizes

@@ -15,7 +15,7 @@ const (
 	whyRuns       = "it runs until it is stopped, on the machine that it is for"
 	whyServers    = "it changes streams, tables or declarations: the command line has the rights for it, a gateway does not"
 	whyLocal      = "it reads or writes files and settings of the machine that it is called on"
-	whyTokens     = "tokens are in a file of the machine: who could make one over HTTP could make any"
+	whyFile       = "tokens are in a file of the machine: who could make one over HTTP could make any"
 	whyManyCalls  = "it is many requests to routes that are there"
 	whyUndone     = "what it does cannot be undone: it stays with who has the servers"
 	whyPage       = "it is a part of what the verb prints"
@@ -41,10 +41,10 @@ var Ways = []Way{
 	{Verb: "erase ls", Routes: []*Operation{&Erasures}},
 	{Verb: "erase show", Routes: []*Operation{&ShowErasure}},
 	{Verb: "erase resume", Routes: []*Operation{&ResumeErasure}},
-	{Verb: "token add", Why: whyTokens},
-	{Verb: "token ls", Why: whyTokens},
-	{Verb: "token rm", Why: whyTokens},
-	{Verb: "token rotate", Why: whyTokens},
+	{Verb: "token add", Why: whyFile},
+	{Verb: "token ls", Why: whyFile},
+	{Verb: "token rm", Why: whyFile},
+	{Verb: "token rotate", Why: whyFile},
 	{Verb: "topics ls", Routes: []*Operation{&Topics}},
 	{Verb: "topics show", Routes: []*Operation{&Topic}},
 	{Verb: "shards", Routes: []*Operation{&Shards}},

@@ -12,7 +12,7 @@ import (
 
 // Change replaces a file of tokens by what f makes of it. Of several at once each sees what the one before wrote.
 func Change(path string, f func([]access.Token) ([]access.Token, error)) (err error) {
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // beside the file that the operator names
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("the file of tokens: %w", err)
 	}

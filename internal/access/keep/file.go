@@ -58,7 +58,7 @@ func ReadLocal(path string) (string, error) {
 
 // readPrivate reads a file that only its owner may read.
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // the operator names it
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

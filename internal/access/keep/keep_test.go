@@ -55,7 +55,7 @@ func TestFileIsFollowed(t *testing.T) {
 			if err := step.do(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(3 * time.Second)
+			<-time.After(3 * time.Second)
 			synctest.Wait()
 			for _, secret := range step.valid {
 				if _, why, err := k.Tokens().Authenticate(&access.Asked{Secret: secret, Peer: peer, At: time.Now()}); err != nil {

@@ -58,7 +58,7 @@ func run(ctx context.Context, d draw, packages []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	rnd := rand.New(rand.NewPCG(d.seed, 1)) //nolint:gosec // a draw that can be repeated
+	rnd := rand.New(rand.NewPCG(d.seed, 1))
 	rnd.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
 	tried, killed := 0, 0
 	for i := range places {
@@ -100,7 +100,7 @@ func find(ctx context.Context, packages []string) ([]place, error) {
 		f[3] = strings.TrimPrefix(f[0], f[3]+"/")
 		for _, name := range strings.Fields(f[2]) {
 			path := filepath.Join(f[1], name)
-			src, err := os.ReadFile(path) //nolint:gosec // a file that go list names
+			src, err := os.ReadFile(path)
 			if err != nil {
 				return nil, err
 			}
@@ -134,7 +134,7 @@ func (d *draw) test(ctx context.Context, dir string, p *place) (result, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, p.pkg).Run(); err != nil { //nolint:gosec // a mutant
+	if err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, p.pkg).Run(); err != nil {
 		return isInvalid, ctx.Err()
 	}
 	found := filepath.Join(filepath.Dir(p.path), "testdata", "rapid") // where a property keeps what failed
@@ -142,7 +142,7 @@ func (d *draw) test(ctx context.Context, dir string, p *place) (result, error) {
 		defer func() { _ = os.RemoveAll(found) }()
 	}
 	for _, pkg := range append([]string{p.pkg}, d.also...) {
-		cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-overlay", overlay, "-timeout", d.limit.String(), pkg) //nolint:gosec // a mutant
+		cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-overlay", overlay, "-timeout", d.limit.String(), pkg)
 		if cmd.Run() != nil {
 			return isKilled, ctx.Err()
 		}
