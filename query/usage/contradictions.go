@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/schemas"
@@ -108,26 +107,19 @@ const maxContradicting = 10_000
 
 // contradicting is the statement of the copies that say something else, each with the diff that
 // counts: of those that are marked, and of rows that were not examined.
-func (s *statement) contradicting() string {
-	return fmt.Sprintf("SELECT toString(id), toString(first) FROM (%s) WHERE %s FORMAT JSONCompactEachRow", s.contradictingIDs(), s.snap.Unmoved(false))
-}
+func (s *statement) contradicting() string { return s.contradictingPairs().SQL() }
 
-func (s *statement) contradictingIDs() string {
-	var marks []string
+func (s *statement) contradictingPairs() sql.UsageContradicting {
+	pairs := sql.UsageContradicting{Unmarked: s.snap.Repeats(), Limit: maxContradicting, Unmoved: s.snap.Unmoved(false)}
 	if s.snap.Marks > 0 && !s.snap.Absent {
-		marks = append(marks, "SELECT id, first FROM "+s.derived(schemas.DerivedRepeats)+" WHERE other")
+		pairs.Marks = s.derived(schemas.DerivedRepeats)
 	}
-	if fresh := s.snap.Repeats(); fresh != "" {
-		marks = append(marks, "SELECT id, first FROM ("+fresh+") WHERE other")
-	}
-	if len(marks) == 0 {
-		return "SELECT " + sql.NoID + " AS id, " + sql.NoID + " AS first WHERE 0"
-	}
-	return fmt.Sprintf("SELECT DISTINCT id, first FROM (%s) ORDER BY id, first LIMIT %d", strings.Join(marks, " UNION ALL "), maxContradicting)
+	return pairs
 }
 
 // contradictory is the statement of both diffs of each pair, where the request selects them.
 func (s *statement) contradictory() string {
-	return fmt.Sprintf("SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta) FROM %s WHERE %s AND %s AND id IN (SELECT arrayJoin([id, first]) FROM (%s)) FORMAT JSONCompactEachRow",
-		sql.QuotedTable(s.database, s.t.Name), s.selected(false), s.snap.Held(once.Nowhere), s.contradictingIDs())
+	return sql.UsageContradictory{
+		Table: sql.QuotedTable(s.database, s.t.Name), Where: s.selected(false) + " AND " + s.snap.Held(once.Nowhere), Pairs: s.contradictingPairs(),
+	}.SQL()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Limits of a page of diffs.
@@ -108,10 +109,8 @@ func (s *statement) diffs(after place, limit int) string {
 	}
 	if after.id != "" {
 		s.params["ns"], s.params["id"] = strconv.FormatInt(after.ns, 10), after.id
-		cond += " AND (ts, toUInt128(id)) > (fromUnixTimestamp64Nano({ns:Int64}, 'UTC'), toUInt128({id:UUID}))"
 	}
-	return fmt.Sprintf("SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta) FROM (%s) WHERE %s AND %s ORDER BY ts, toUInt128(id) LIMIT %d FORMAT JSONCompactEachRow",
-		s.rows(), cond, s.assertion(), limit)
+	return sql.UsageDiffs{Rows: s.rows(), Where: cond, Unmoved: s.assertion(), After: after.id != "", Limit: limit}.SQL()
 }
 
 func readDiff(row []string) (d Diff, err error) {

@@ -132,26 +132,17 @@ func (s *statement) afterDropped() string {
 // many copies a row stands for that do not.
 func (s *statement) rows() string {
 	table := sql.QuotedTable(s.database, s.t.Name)
-	if s.byCause {
-		at, place := "", "" // where a row is stored, which few ask for
-		if s.req.above != nil {
-			at, place = ", tupleElement(first, 7) AS month, tupleElement(first, 8) AS shard, tupleElement(first, 9) AS pos", ", month, shard, pos"
-		}
-		q := fmt.Sprintf(`SELECT type, provider, space, tupleElement(first, 5) AS user_id, cause, tupleElement(first, 3) AS id, tupleElement(first, 1) AS ts,
- toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 4) AS delta, NOT tupleElement(first, 6) AS c, n - toUInt8(c) AS rep%s
-FROM (SELECT type, provider, space, cause, min((ts, toUInt128(id), id, delta, user_id, %s%s)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
-			at, s.afterDropped(), place, table, s.selected(false), s.stored())
-		if s.t.OnceWithin > 0 {
-			q = s.apart(table)
-		}
-		if s.req.Customer != "" {
-			s.params["user_id"] = escapeParam(s.req.Customer)
-			q = "SELECT * FROM (" + q + ") WHERE user_id = {user_id:String}"
-		}
-		return q
+	if !s.byCause {
+		return sql.UsageRows{Table: table, Where: s.selected(true) + " AND " + s.stored(), Again: s.snap.Again()}.SQL()
 	}
-	return fmt.Sprintf(`SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta, NOT (%s) AS c, toUInt64(NOT c) AS rep, month, shard, pos
-FROM %s WHERE %s AND %s`, s.snap.Again(), table, s.selected(true), s.stored())
+	where := s.selected(false) + " AND " + s.stored()
+	if s.req.Customer != "" {
+		s.params["user_id"] = escapeParam(s.req.Customer)
+	}
+	return sql.UsageCauses{
+		Table: table, Where: where, AfterDropped: s.afterDropped(),
+		Places: s.req.above != nil, OfCustomer: s.req.Customer != "", Within: int64(s.t.OnceWithin),
+	}.SQL()
 }
 
 func (s *statement) derived(name string) string {
@@ -161,20 +152,12 @@ func (s *statement) derived(name string) string {
 // summed selects what sums stand for: of a shard or a day with past = 1 what lies before the
 // range; weighted counts to the end of the range's month in column mend.
 func (s *statement) summed() (parts []string) {
+	sums := s.derived(schemas.DerivedSums)
 	if len(s.whole) > 0 {
-		past := "false"
-		if len(s.past) > 0 {
-			past = "(month, shard) IN (" + refsSQL(s.past) + ")"
-		}
-		parts = append(parts, fmt.Sprintf(`SELECT type, provider, space, user_id, month, %s AS past, toInt64(0) AS day, n, repeats, delta, weighted, %s AS mend FROM %s WHERE (month, shard) IN (%s) AND %s`,
-			past, s.ends(s.whole), s.derived(schemas.DerivedSums), refsSQL(s.whole), s.selected(true)))
+		parts = append(parts, sql.UsageSums{Sums: sums, Where: s.selected(true), Shards: refsSQL(s.whole), Past: refsSQL(s.past), EndsSQL: s.ends(s.whole)}.SQL())
 	}
 	if len(s.days) > 0 {
-		parts = append(parts, fmt.Sprintf(`SELECT type, provider, space, user_id, month, day < {from:Int64} AS past, mstart + (toInt64(tupleElement(d, 1)) - 1) * %d AS day,
- tupleElement(d, 2) AS n, tupleElement(d, 3) AS repeats, tupleElement(d, 4) AS delta, tupleElement(d, 5) AS weighted, mend
-FROM (SELECT type, provider, space, user_id, month, %s AS mstart, %s AS mend, days FROM %s WHERE (month, shard) IN (%s) AND %s)
-ARRAY JOIN arrayZip(tupleElement(days, 1), tupleElement(days, 2), tupleElement(days, 3), tupleElement(days, 4), tupleElement(days, 5)) AS d WHERE day < {to:Int64}`,
-			dayMs, s.starts(s.days), s.ends(s.days), s.derived(schemas.DerivedSums), refsSQL(s.days), s.selected(true)))
+		parts = append(parts, sql.UsageDays{Sums: sums, Where: s.selected(true), Shards: refsSQL(s.days), BeginsSQL: s.starts(s.days), EndsSQL: s.ends(s.days), DayMs: dayMs}.SQL())
 	}
 	return parts
 }
@@ -223,35 +206,18 @@ func (s *statement) assertion() string {
 	return strings.Join(cond, " AND ")
 }
 
-// byKey is the statement whose rows are a bill each: the keys, then before, end, usage, causes
-// before, causes, repeats.
+// byKey is the statement whose rows are a bill each.
 func (s *statement) byKey() string {
-	keys := strings.Join(s.keys(), ", ")
-	parts := []string{fmt.Sprintf(`SELECT %s, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s, sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
- countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re FROM (%s) GROUP BY %s`, keys, s.rows(), keys)}
-	for _, sums := range s.summed() {
-		parts = append(parts, fmt.Sprintf(`SELECT %s, sumIf(delta, past) AS b, sum(delta) AS s, sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,
- sumIf(n, past) AS cb, sum(n) AS ca, sum(repeats) AS re FROM (%s) GROUP BY %s`, keys, sums, keys))
-	}
-	return fmt.Sprintf("SELECT %s, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re)) FROM (%s) WHERE %s GROUP BY %s HAVING sum(ca) + sum(re) > 0 ORDER BY %s FORMAT JSONCompactEachRow",
-		keys, strings.Join(parts, "\nUNION ALL\n"), s.assertion(), keys, keys)
+	return sql.UsageBills{Keys: strings.Join(s.keys(), ", "), Rows: s.rows(), Sums: s.summed(), Unmoved: s.assertion()}.SQL()
 }
 
-// byTime is the statement whose rows are a meter's span of time each: the meter, the span (a
-// day by its number, a month as YYYYMM, -1 before the range), then delta, weighted to the
-// span's end, causes, repeats.
+// byTime is the statement whose rows are a meter's span of time each.
 func (s *statement) byTime() string {
-	ofRow, ofDay, end := "intDiv(t, 86400000)", "intDiv(day, 86400000)", "least({to:Int64}, (k + 1) * 86400000)"
-	if s.req.GroupBy == ByMonth {
-		ofRow, ofDay = "toInt64(toYYYYMM(fromUnixTimestamp64Milli(t, 'UTC')))", "toInt64(month)"
-		end = s.monthEnds()
+	spans := sql.UsageSpans{Rows: s.rows(), Sums: s.summed(), Unmoved: s.assertion()}
+	if spans.ByMonth = s.req.GroupBy == ByMonth; spans.ByMonth {
+		spans.EndsSQL = s.monthEnds()
 	}
-	parts := []string{fmt.Sprintf(`SELECT type, if(t < {from:Int64}, toInt64(-1), %s) AS k, sumIf(toInt128(delta), c) AS d, sumIf(toInt128(delta) * (%s - t), c) AS w, countIf(c) AS ca, toUInt64(sum(rep)) AS re FROM (%s) GROUP BY type, k`, ofRow, end, s.rows())}
-	for _, sums := range s.summed() {
-		parts = append(parts, fmt.Sprintf(`SELECT type, if(past, toInt64(-1), %s) AS k, sum(delta) AS d, sum(weighted + delta * (%s - mend)) AS w, sum(n) AS ca, sum(repeats) AS re FROM (%s) GROUP BY type, k`, ofDay, end, sums))
-	}
-	return fmt.Sprintf("SELECT type, toString(k), toString(sum(d)), toString(sum(w)), toString(sum(ca)), toString(sum(re)) FROM (%s) WHERE %s GROUP BY type, k ORDER BY type, k FORMAT JSONCompactEachRow",
-		strings.Join(parts, "\nUNION ALL\n"), s.assertion())
+	return spans.SQL()
 }
 
 // monthEnds is the end of the span k, a month.
