@@ -13,22 +13,22 @@ type entry interface {
 	Head | Shard | Rederiving | ledger.ErasureRecord | ledger.Erasure
 }
 
-// at returns an entry's key and where it keeps the revision it was read at. What is not an
+// at returns an entry's key, its topic and where it keeps the revision it was read at. What is not an
 // entry in this sense keeps none.
-func at(e any) (key string, rev *uint64) {
+func at(e any) (key, topic string, rev *uint64) {
 	switch e := e.(type) {
 	case *Head:
-		return e.key(), &e.rev
+		return e.key(), e.Topic, &e.rev
 	case *Shard:
-		return e.key(), &e.rev
+		return e.key(), e.Topic, &e.rev
 	case *Rederiving:
-		return schemas.RederivingKey(e.topic), &e.rev
+		return schemas.RederivingKey(e.topic), e.topic, &e.rev
 	case *ledger.ErasureRecord:
-		return e.Key(), &e.Rev
+		return e.Key(), e.Topic, &e.Rev
 	case *ledger.Erasure:
-		return e.Key(), &e.Rev
+		return e.Key(), e.Topic, &e.Rev
 	}
-	return "", nil
+	return "", "", nil
 }
 
 // amend changes an entry by compare-and-set, as often as another process is faster, until f
@@ -39,9 +39,9 @@ func amend[E entry](ctx context.Context, r *Registry, read func() (E, error), f 
 		if err != nil || !f(&e) {
 			return e, err
 		}
-		key, rev := at(&e)
+		key, topic, rev := at(&e)
 		c := &change{key: key, rev: *rev, v: &e}
-		err = r.commit(ctx, c)
+		err = r.enter(ctx, []string{topic}, c)
 		if err == nil {
 			*rev = c.rev
 			return e, nil
@@ -60,7 +60,7 @@ func list[E any](ctx context.Context, r *Registry, filter string) ([]E, error) {
 		if err := decode(key, value, &e); err != nil {
 			return err
 		}
-		if _, at := at(&e); at != nil {
+		if _, _, at := at(&e); at != nil {
 			*at = rev
 		}
 		out = append(out, e)

@@ -56,7 +56,7 @@ func (r *Registry) Begin(ctx context.Context, t *ledger.ErasureRecord, p ledger.
 	next := *t
 	next.Pending = &p
 	c := &change{key: t.Key(), rev: t.Rev, v: &next}
-	if err := r.commit(ctx, c); err != nil {
+	if err := r.enter(ctx, []string{t.Topic}, c); err != nil {
 		return err
 	}
 	next.Rev = c.rev

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
@@ -69,7 +70,18 @@ func (r *Registry) AmendTimerGroup(ctx context.Context, topic, name string, f fu
 		if did == Changed && reflect.DeepEqual(next, live) {
 			return live.Group, Unchanged, nil
 		}
-		err = r.commit(ctx, &change{key: next.key(), rev: rev, v: &next})
+		changes := []*change{{key: next.key(), rev: rev, v: &next}}
+		if did == Created {
+			with, err := r.withTopics(ctx, []string{topic}) // as it is by now: the name may be another topic's
+			if err != nil {
+				return next.Group, "", err
+			}
+			if len(with) > 0 && with[0].v.(*schemas.Topic).Kind != kinds.Timer {
+				return next.Group, "", fmt.Errorf("%w: topic %q is of kind %s, groups of timers need one of kind %s", schemas.ErrRequest, topic, with[0].v.(*schemas.Topic).Kind, kinds.Timer)
+			}
+			changes = append(changes, with...)
+		}
+		err = r.commit(ctx, changes...)
 		if err == nil || !errors.Is(err, ErrConflict) {
 			return next.Group, did, err
 		}

@@ -49,7 +49,7 @@ func (r *Registry) SaveJob(ctx context.Context, j *Job) error {
 		}
 	}
 	c := &change{key: schemas.JobKey(j.Verb, j.ID), rev: j.rev, v: j}
-	err := r.commit(ctx, c)
+	err := r.enter(ctx, j.Topics, c)
 	if err == nil {
 		j.rev = c.rev
 		return nil

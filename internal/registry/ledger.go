@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
@@ -75,37 +74,11 @@ func (r *Registry) Enter(ctx context.Context, e ledger.Erasure) (ledger.Erasure,
 	if len(data) > ledger.MaxErasureBytes {
 		return e, fmt.Errorf("%w: the erasure has %d bytes, the limit is %d; split it", ErrLedgerFull, len(data), ledger.MaxErasureBytes)
 	}
-	for {
-		c := &change{key: e.Key(), v: &e}
-		with, err := r.withTopic(ctx, e.Topic)
-		if err != nil {
-			return e, err
-		}
-		if err = r.commit(ctx, append([]*change{c}, with...)...); err == nil {
-			e.Rev = c.rev
-			return e, nil
-		}
-		if _, taken := r.Erasure(ctx, e.Topic, e.ID); !errors.Is(err, ErrConflict) || !errors.Is(taken, ErrNotFound) {
-			return e, err
-		}
+	c := &change{key: e.Key(), v: &e}
+	if err = r.enter(ctx, []string{e.Topic}, c); err == nil {
+		e.Rev = c.rev
 	}
-}
-
-// withTopic writes a topic's descriptor as it is beside an entry of it: once the topic is being removed, the entry is refused, also
-// where its writer was frozen meanwhile. A topic that the registry lost does not have one.
-func (r *Registry) withTopic(ctx context.Context, name string) ([]*change, error) {
-	var t schemas.Topic
-	rev, err := r.get(ctx, schemas.TopicKey(name), &t)
-	if err == nil {
-		return []*change{{key: schemas.TopicKey(name), rev: rev, v: &t}}, nil
-	}
-	if !errors.Is(err, ErrNotFound) {
-		return nil, err
-	}
-	if _, removed := r.Removal(ctx, name); removed == nil {
-		return nil, r.unknownTopic(ctx, name)
-	}
-	return nil, nil
+	return e, err
 }
 
 // AmendErasure changes an entry by compare-and-set until f, on a fresh reading,

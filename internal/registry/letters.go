@@ -69,7 +69,7 @@ func (r *Registry) BookLetters(ctx context.Context, l Letters) (Letters, error) 
 
 func (r *Registry) saveLetters(ctx context.Context, l Letters) (Letters, error) {
 	c := &change{key: schemas.LettersKey(l.Topic), rev: l.rev, v: &l}
-	err := r.commit(ctx, c)
+	err := r.enter(ctx, []string{l.Topic}, c)
 	l.rev = c.rev
 	return l, err
 }

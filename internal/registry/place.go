@@ -95,6 +95,7 @@ func (r *Registry) Widen(ctx context.Context, at time.Time, all ...Range) error 
 func (r *Registry) widen(ctx context.Context, at time.Time, some []Range) error {
 	for {
 		var changes []*change
+		var months []string // the topics of new months
 		next := make([]Shard, len(some))
 		written := make([]*change, len(some))
 		for i, c := range some {
@@ -105,6 +106,9 @@ func (r *Registry) widen(ctx context.Context, at time.Time, some []Range) error 
 			}
 			written[i] = &change{key: next[i].key(), rev: next[i].rev, v: &next[i]}
 			changes = append(changes, written[i])
+			if head != nil && head.rev == 0 {
+				months = append(months, head.Topic)
+			}
 			if head != nil {
 				changes = append(changes, &change{key: head.key(), rev: head.rev, v: head})
 			}
@@ -112,7 +116,7 @@ func (r *Registry) widen(ctx context.Context, at time.Time, some []Range) error 
 		if len(changes) == 0 {
 			return nil
 		}
-		err := r.commit(ctx, changes...)
+		err := r.enter(ctx, months, changes...)
 		if err == nil {
 			for i, c := range some {
 				if written[i] != nil {

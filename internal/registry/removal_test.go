@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // TestLateIsCountedOnce holds that a message of a removed topic counts once, however often it is read, and that producers are bounded.
@@ -75,35 +76,87 @@ func TestGuardOfARemovedTopic(t *testing.T) {
 	check("that one", again, false)
 }
 
-// TestErasureOfARemovedTopic holds that an erasure which was prepared before its topic was removed is not entered afterwards, and that one of a topic
-// whose descriptor changes meanwhile is.
-func TestErasureOfARemovedTopic(t *testing.T) {
+// TestFirstEntriesOfARemovedTopic holds that what was prepared before a topic was removed is not entered afterwards, also where its key is new, and
+// that it is where the topic's descriptor only changes meanwhile.
+func TestFirstEntriesOfARemovedTopic(t *testing.T) {
 	t.Parallel()
 	r, ctx := open(t), timeout(t)
-	if _, _, err := r.Apply(ctx, schemas.NewTopic("app"), false); err != nil {
-		t.Fatal(err)
-	}
-	before, err := r.withTopic(ctx, "app")
-	if err != nil || len(before) != 1 {
-		t.Fatalf("%v, %v", before, err)
-	}
-	e, err := r.Enter(ctx, ledger.Erasure{ID: "e1", Topic: "app", State: ledger.Waiting}) // it writes the descriptor again
+	app, ref := schemas.NewTopic("app"), schemas.ShardRef{Topic: "app", Month: november, ID: schemas.NewShard(0)}
+	shard, err := r.Prepare(ctx, &app, november, 0, Point{}, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.commit(ctx, append([]*change{{key: schemas.LedgerKey("app", "e2"), v: &e}}, before...)...); !errors.Is(err, ErrConflict) {
+	writes := map[string]func() error{
+		"an erasure": func() error {
+			_, err := r.Enter(ctx, ledger.Erasure{ID: "e3", Topic: "app", State: ledger.Waiting})
+			return err
+		},
+		"what erasures took": func() error {
+			return r.Begin(ctx, &ledger.ErasureRecord{Topic: "app", Month: november, Shard: ref.ID}, ledger.Pending{Erasure: "e1"})
+		},
+		"an amended record of that": func() error {
+			_, err := r.AmendErasureRecord(ctx, schemas.ShardRef{Topic: "app", Month: november, ID: schemas.NewShard(1)}, func(*ledger.ErasureRecord) bool { return true })
+			return err
+		},
+		"a timer group": func() error {
+			_, _, err := r.AmendTimerGroup(ctx, "app", "g", func(*timer.Group) error { return nil })
+			return err
+		},
+		"a month": func() error {
+			s := shard
+			return r.Widen(ctx, noon, Range{Shard: &s, Lo: november.Start(), Hi: november.Start()})
+		},
+		"a seal": func() error { _, err := r.AddSeal(ctx, schemas.Seal{Topic: "app"}, 0); return err },
+		"a job": func() error {
+			return r.SaveJob(ctx, &Job{ID: "j", Verb: "replay-into", Topics: []string{"other", "app"}, State: []byte("{}")})
+		},
+		"a lease of a drop": func() error { return r.Dropped("app").renew(ctx, "token") },
+		"dead letters":      func() error { _, err := r.OpenLetters(ctx, Letters{Topic: "app"}, nil); return err },
+	}
+	for what, write := range writes {
+		if err := write(); err != nil { // of a topic that the registry never had
+			t.Errorf("%s of a topic without a descriptor: %v", what, err)
+		}
+	}
+	if _, _, err := r.Apply(ctx, app, false); err != nil {
+		t.Fatal(err)
+	}
+	before, err := r.withTopics(ctx, []string{"app", "app"})
+	if err != nil || len(before) != 1 {
+		t.Fatalf("%v, %v", before, err)
+	}
+	if _, err := r.Enter(ctx, ledger.Erasure{ID: "e1", Topic: "app", State: ledger.Waiting}); err != nil { // it writes the descriptor again
+		t.Fatal(err)
+	}
+	if err := r.commit(ctx, append([]*change{{key: schemas.LedgerKey("app", "e2"), v: &ledger.Erasure{}}}, before...)...); !errors.Is(err, ErrConflict) {
 		t.Errorf("beside an earlier reading of the descriptor: %v", err)
 	}
 	if _, err := r.BeginRemoval(ctx, "app", noon); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.ForgetTopic(ctx, "app"); err != nil {
+	rev, err := r.ForgetTopic(ctx, "app")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Enter(ctx, ledger.Erasure{ID: "e3", Topic: "app", State: ledger.Waiting}); !errors.Is(err, schemas.ErrUnknownTopic) {
-		t.Errorf("after the descriptor went: %v", err)
+	upTo := map[string]uint64{schemas.KVStream: rev + 1000, schemas.CopiesStream: rev + 1000}
+	if _, err := r.ForgetKeys(ctx, "app", upTo); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := r.Erasure(ctx, "app", "e2"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("the ledger: %v", err)
+	for what, write := range writes {
+		if err := write(); !errors.Is(err, schemas.ErrUnknownTopic) {
+			t.Errorf("%s after the removal: %v", what, err)
+		}
+	}
+	if _, err := r.AmendRemoval(ctx, "app", func(d *Removal) bool { d.Ended = &noon; return true }); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Apply(ctx, app, false); err != nil { // a log
+		t.Fatal(err)
+	}
+	if err := writes["a timer group"](); !errors.Is(err, schemas.ErrRequest) {
+		t.Errorf("a timer group of what is a log by now: %v", err)
+	}
+	if left, err := r.KeysLeft(ctx, "app"); err != nil || left > 0 {
+		t.Errorf("%d entries are left, %v", left, err)
 	}
 }

@@ -65,5 +65,5 @@ func (r *Registry) AddSeal(ctx context.Context, s schemas.Seal, last uint64) (sc
 	s.Number, s.Prev = h.Number+1, h.Hash
 	s.Hash = s.Sum()
 	h.Number, h.Hash = s.Number, s.Hash
-	return s, r.commit(ctx, &change{key: h.key(), rev: rev, v: &h}, &change{key: schemas.SealKey(s.Topic, s.Number), v: &s})
+	return s, r.enter(ctx, []string{s.Topic}, &change{key: h.key(), rev: rev, v: &h}, &change{key: schemas.SealKey(s.Topic, s.Number), v: &s})
 }
