@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/send"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -55,7 +56,7 @@ func exitCode(err error, by os.Signal) int {
 		return exitInterrupted
 	case err == nil:
 		return exitOK
-	case by != nil && (errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) || errors.As(err, new(stopped))),
+	case by != nil && (errors.Is(err, errInterrupted) || errors.Is(err, send.ErrInterrupted) || errors.Is(err, context.Canceled) || errors.As(err, new(stopped))),
 		by == os.Interrupt && !errors.Is(err, errPartial): // whatever broke off, in whichever library's words
 		return exitInterrupted
 	case errors.Is(err, errPartial):

@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/send"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -250,7 +251,7 @@ func TestSendRefusesLines(t *testing.T) {
 	if r.code != exitPartial {
 		t.Errorf("exit %d, want %d", r.code, exitPartial)
 	}
-	var sum summary
+	var sum send.Summary
 	if err := json.Unmarshal([]byte(r.out), &sum); err != nil {
 		t.Fatal(err)
 	}

@@ -6,30 +6,33 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/send"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // progressEvery is how often a progress line is drawn.
 const progressEvery = 200 * time.Millisecond
 
-// progress draws one line over and over. A nil one draws nothing.
+// progress draws one line over and over.
 type progress struct {
 	w     io.Writer
 	name  string
 	total int64 // bytes of the input; 0: unknown
-	stats *stats
+	stats *send.Stats
 	began time.Time
 }
 
-func newProgress(w io.Writer, name string, total int64, t *stats) *progress {
-	return &progress{w: w, name: name, total: total, stats: t, began: time.Now()}
+// sendProgress is what draws how far a send is; nil where it goes to no terminal.
+func (a *app) sendProgress(quiet bool, topic string, total int64, t *send.Stats) send.Progress {
+	if quiet || !terminal(a.stderr) {
+		return nil
+	}
+	return &progress{w: a.stderr, name: topic, total: total, stats: t, began: time.Now()}
 }
 
-func (p *progress) draw(now time.Time) {
-	if p == nil {
-		return
-	}
-	s, bytes := p.stats.summary(), p.stats.bytes.Load()
+// Draw draws the line again.
+func (p *progress) Draw(now time.Time) {
+	s, bytes := p.stats.Summary(), p.stats.Bytes()
 	took := max(now.Sub(p.began), time.Millisecond)
 	line := fmt.Sprintf("%s  %d read  %d accepted  %d refused  %.0f/s", p.name, s.Read, s.Accepted, s.Refused, float64(s.Accepted)/took.Seconds())
 	if p.total > 0 {
@@ -41,18 +44,14 @@ func (p *progress) draw(now time.Time) {
 	} else {
 		line += "  " + schemas.FormatBytes(float64(bytes))
 	}
-	if p.stats.idle(now) > 2*time.Second {
+	if p.stats.Idle(now) > 2*time.Second {
 		line += "  waiting for NATS"
 	}
 	_, _ = fmt.Fprint(p.w, clearLine+line) // back to the beginning of the line, and clear it
 }
 
-// end leaves the line, so that what follows begins on one of its own.
-func (p *progress) end() {
-	if p != nil {
-		_, _ = fmt.Fprintln(p.w)
-	}
-}
+// End leaves the line, so that what follows begins on one of its own.
+func (p *progress) End() { _, _ = fmt.Fprintln(p.w) }
 
 const barWidth = 20
 

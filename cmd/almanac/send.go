@@ -8,14 +8,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/intake"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/send"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
@@ -103,18 +102,18 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
-	t, err := newStats(f.flag("report"))
+	t, err := send.NewStats(f.flag("report"), inWords)
 	if err != nil {
 		return err
 	}
 	cfg := producer.Config{
 		Topic: args[0], Policy: producer.Block, PrivacyKey: []byte(s.PIIKey), NATS: natsOptions(s, d, "send"),
-		Hooks: producer.Hooks{OnError: t.trouble}, Stderr: io.Discard, // the summary says what was given up
+		Hooks: producer.Hooks{OnError: t.Trouble}, Stderr: io.Discard, // the summary says what was given up
 	}
 	if s.Full == fullSpool {
 		cfg.Policy, cfg.SpoolDir, cfg.SpoolBytes = producer.Spool, s.SpoolDir, s.SpoolBytes
 		cfg.Hooks.OnError = func(err error) {
-			t.trouble(err)
+			t.Trouble(err)
 			if errors.Is(err, spool.ErrDamaged) {
 				a.note("%v", err)
 			}
@@ -141,7 +140,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if err != nil {
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		return errors.Join(usageError{err}, p.Close(gone), t.finish())
+		return errors.Join(usageError{err}, p.Close(gone), t.Finish())
 	}
 	if kept := opts.RawKeeps(); kept != nil && !quiet {
 		a.note("the message of each event is the whole line, which keeps in clear what the rules of topic %s take out of %s: pass --drop-raw, or declare a rule for message",
@@ -152,54 +151,15 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 			a.note("note: the first send with --full spool will need the server: %v", err)
 		}
 	}
-	job := &sending{p: p, opts: opts, stats: t, maxWait: patience, spool: s.Full == fullSpool, note: a.note,
-		why: func(ctx context.Context) error { return storing(ctx, s, d) }}
-	if terminal(a.stderr) && !quiet {
-		job.progress = newProgress(a.stderr, args[0], total, t)
-	}
-	err = errors.Join(job.run(ctx, files), t.finish())
-	if t.allObjects() && !cmd.Flags().Changed("format") && !quiet {
+	job := &send.Local{Producer: p, Options: opts, Stats: t, MaxWait: patience, Spool: s.Full == fullSpool, Note: a.note,
+		Why: func(ctx context.Context) error { return storing(ctx, s, d) }, Progress: a.sendProgress(quiet, args[0], total, t)}
+	err = errors.Join(job.Run(ctx, files), t.Finish())
+	if t.AllObjects() && !cmd.Flags().Changed("format") && !quiet {
 		a.note("every line looks like JSON and was sent as text: pass --format ndjson to make its keys fields")
 	}
-	sum := t.summary()
+	sum := t.Summary()
 	sum.SpoolDir = cfg.SpoolDir
 	return a.sent(sum, o, quiet, err)
-}
-
-// sendTo sends to a gateway over HTTP.
-func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic, to, token string, files []input, total int64, o string) error {
-	r, err := newRemote(cmd, to, topic, f)
-	if err != nil {
-		return err
-	}
-	r.note, r.token = a.note, token
-	if r.stats, err = newStats(""); err != nil {
-		return err
-	}
-	quiet := f.flag("quiet") == "true"
-	if terminal(a.stderr) && !quiet {
-		r.progress = newProgress(a.stderr, topic, total, r.stats)
-	}
-	err = errors.Join(r.run(ctx, files), r.stats.finish())
-	return a.sent(r.stats.summary(), o, quiet, err)
-}
-
-// sent prints what came of a send.
-func (a *app) sent(sum summary, o string, quiet bool, err error) error {
-	switch {
-	case o != asTable:
-		if o == asJSON {
-			err = errors.Join(err, a.printJSON(sum))
-		} else {
-			err = errors.Join(err, printLines(a, []summary{sum}))
-		}
-	case !quiet:
-		sum.print(a.stderr)
-	}
-	if err != nil {
-		return err
-	}
-	return sum.outcome()
 }
 
 // nowhere is a NATS that does not answer: where it will listen is known once an
@@ -207,7 +167,7 @@ func (a *app) sent(sum summary, o string, quiet bool, err error) error {
 const nowhere = "nats://127.0.0.1:1"
 
 // inputs opens the named files, or stdin; total is their bytes, 0 when unknown.
-func (a *app) inputs(names []string) (files []input, total int64, err error) {
+func (a *app) inputs(names []string) (files []send.Input, total int64, err error) {
 	if len(names) == 0 {
 		if terminal(a.stdin) {
 			a.note("reading lines from the terminal; Ctrl-D ends them")
@@ -215,106 +175,22 @@ func (a *app) inputs(names []string) (files []input, total int64, err error) {
 		names = []string{"-"}
 	}
 	for _, name := range names {
-		in := input{name: name, r: a.stdin}
+		in := send.Input{Name: name, Reader: a.stdin}
 		if name != "-" {
 			f, err := os.Open(name)
 			if err != nil {
 				return nil, 0, err
 			}
-			in.r = f
+			in.Reader = f
 		}
-		if in.regular() {
-			total += in.info().Size()
-		} else if _, ok := in.r.(*os.File); ok {
+		if in.Regular() {
+			total += in.Info().Size()
+		} else if _, ok := in.Reader.(*os.File); ok {
 			total = -1 << 62 // one without a size makes the whole unknown
 		}
 		files = append(files, in)
 	}
 	return files, max(total, 0), nil
-}
-
-// input is one file to read.
-type input struct {
-	name string
-	r    io.Reader
-}
-
-// info is what the system says of an input that is a file of whatever sort, else nil.
-func (in *input) info() os.FileInfo {
-	if f, ok := in.r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil {
-			return info
-		}
-	}
-	return nil
-}
-
-// regular reports whether an input is a file with an end.
-func (in *input) regular() bool {
-	info := in.info()
-	return info != nil && info.Mode().IsRegular()
-}
-
-// delimiter reads --delimiter: one character, or \t or tab.
-func (f *reading) delimiter() rune {
-	text := f.flag("delimiter")
-	if text == `\t` || text == "tab" {
-		return '\t'
-	}
-	r, n := utf8.DecodeRuneInString(text)
-	if n != len(text) {
-		f.fail("delimiter", fmt.Errorf("%q is not one character", text))
-	}
-	if n == 0 {
-		return 0
-	}
-	return r
-}
-
-// columns reads --map.
-func (f *reading) columns() map[string]string {
-	pairs, err := f.flags.Flags().GetStringArray("map")
-	f.fail("map", err)
-	columns := map[string]string{}
-	for _, text := range pairs {
-		column, path, ok := strings.Cut(text, "=")
-		if !ok || column == "" || path == "" {
-			f.fail("map", fmt.Errorf("%q is not COLUMN=FIELD, such as type=eventName", text))
-		}
-		if columns[path] != "" {
-			f.fail("map", fmt.Errorf("field %q cannot fill both %s and %s", path, columns[path], column))
-		}
-		columns[path] = column
-	}
-	return columns
-}
-
-// long reads --cut and --split.
-func (f *reading) long() intake.Long {
-	switch cut, split := f.flag("cut") == "true", f.flag("split") == "true"; {
-	case cut && split:
-		f.fail("cut", errors.New("--cut and --split name two ways for one record; leave one out"))
-	case cut:
-		return intake.LongCut
-	case split:
-		return intake.LongSplit
-	}
-	return intake.LongRefuse
-}
-
-func (f *reading) options() intake.Options {
-	zone, err := time.LoadLocation(f.flag("tz"))
-	f.fail("tz", err)
-	year, err := f.flags.Flags().GetInt("year")
-	f.fail("year", err)
-	return intake.Options{
-		Format: f.flag("format"), Multiline: f.regex("multiline"),
-		TsField: f.flag("ts-field"), TsFormat: f.flag("ts-format"), Location: zone, Year: year, Now: time.Now(),
-		UserField: f.flag("user-field"), Columns: f.columns(), Records: f.flag("records"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"), DropRaw: f.flag("drop-raw") == "true",
-		Long:        f.long(),
-		RequireTime: f.flag("require-ts") == "true", Untimed: f.flags.Flags().Changed("require-ts") && f.flag("require-ts") == "false", Delimiter: f.delimiter(),
-		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
-	}
 }
 
 // declared is the registry's refusal of a topic, which names those there are; nil where the
