@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/router"
@@ -39,7 +38,7 @@ func (e *env) ruled(topic string, rules ...schemas.Private) schemas.Topic {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	behind, err := e.reg.AwaitSeen(e.t.Context(), registry.RoleRouter, rev, maxWait*time.Minute)
+	behind, err := e.reg.AwaitSeen(e.t.Context(), schemas.RoleRouter, rev, maxWait*time.Minute)
 	if err != nil || len(behind) > 0 {
 		e.t.Fatalf("not seen by %v: %v", behind, err)
 	}

@@ -108,7 +108,7 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 	}
 	dialled := make(chan result, 1)
 	go func() {
-		nc, err := nats.Connect(url, append(opts, cfg.NATS...)...)
+		nc, err := nats.Connect(url, append(append(opts, cfg.NATS...), schemas.OwnInbox)...)
 		dialled <- result{nc, err}
 	}()
 	select {

@@ -59,7 +59,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 
 // Run routes until ctx ends. Faults of a lane end and restart that lane only.
 func (r *Router) Run(ctx context.Context) error {
-	r.members = r.cfg.Registry.Join(ctx, registry.RoleRouter)
+	r.members = r.cfg.Registry.Join(ctx, schemas.RoleRouter)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer r.keepLast(ctx)

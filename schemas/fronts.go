@@ -186,6 +186,9 @@ func GroupKey(topic, group string) string { return keyGroups + "." + topic + "."
 // GroupKeys selects the groups of a topic.
 func GroupKeys(topic string) string { return keyGroups + "." + topic + ".*" }
 
+// AllGroups selects the groups of every topic.
+const AllGroups = keyGroups + ".*.*"
+
 // FrontPlace is where the row of a record is stored.
 type FrontPlace struct {
 	Month Month

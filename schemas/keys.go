@@ -101,7 +101,7 @@ func ErasureRecordKeys(topic string) string { return keyLedger + "." + topic + "
 
 // Remembered selects the entries that ClickHouse has a copy of too: the ledger, descriptors of
 // topics and groups of timers.
-var Remembered = []string{AllLedgerKeys, AllErasureRecordKeys, TopicKeys, keyGroups + ".*.*"}
+var Remembered = []string{AllLedgerKeys, AllErasureRecordKeys, TopicKeys, AllGroups}
 
 // LedgerOf reports whether a key of the ledger is of a topic.
 func LedgerOf(key, topic string) bool { return strings.HasPrefix(key, LedgerPrefix+topic+".") }

@@ -23,6 +23,21 @@ const (
 	BucketCopies = "copies" // the second copy of the registry's entries
 )
 
+// StreamTrial is the empty stream by which is found out how much a server may store. It is removed at once.
+const StreamTrial = "ALMANAC_TRIAL"
+
+// Roles of members: parts of which several share their work.
+const (
+	RoleRouter = "router"
+	RoleSink   = "sink"
+	RoleTimers = "timer"
+	// RoleProbe is of no member: its leases are written to find out whether anything is stored.
+	RoleProbe = "probe"
+)
+
+// tokenInbox begins the subjects of answers, as clients of NATS name them.
+const tokenInbox = "_INBOX"
+
 // First tokens of subjects.
 const (
 	tokenEvents = "events"

@@ -70,7 +70,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 // Run stores until ctx ends; an insert under way is finished or left to be found
 // by the next start, which is the same to ClickHouse.
 func (s *Sinks) Run(ctx context.Context) error {
-	s.members = s.cfg.Registry.Join(ctx, "sink")
+	s.members = s.cfg.Registry.Join(ctx, schemas.RoleSink)
 	s.joined.Store(s.members)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

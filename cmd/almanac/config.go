@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -24,6 +27,23 @@ func (a *app) configCommand() *cobra.Command {
 		RunE:  a.does(a.configShow),
 	}
 	outputFlag(show, asTable, asJSON, asNDJSON)
+	natsUsers := &cobra.Command{
+		Use:   "nats",
+		Short: "Print the users of NATS for the configuration of a server elsewhere",
+		Long: `Print the users of NATS, with what each may publish and hear, as a block of the
+configuration of a NATS server. The server reads their passwords from its own
+environment: ` + access.NATSPasswordKey(access.UserRouter) + ` is the router's. Each part then names its user
+in ALMANAC_NATS. First run ` + "`almanac setup`" + ` as the user setup: only it and the
+operator may make streams. SECURITY.md has the users as a table.`,
+		Example: `  almanac config nats > users.conf   # and: include users.conf
+  ALMANAC_NATS=nats://setup:…@nats-1:4222 almanac setup
+  ALMANAC_NATS=nats://router:…@nats-1:4222 almanac router`,
+		Args: arguments(0, 0),
+		RunE: a.does(func(context.Context, *cobra.Command, []string) error {
+			_, err := fmt.Fprint(a.stdout, access.NATSConfig())
+			return err
+		}),
+	}
 	// What up takes, so that its flags can be tried here.
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
@@ -37,7 +57,7 @@ func (a *app) configCommand() *cobra.Command {
 ALMANAC_LOG_LEVEL in the environment, --log-level as a flag. A flag wins over the
 environment, the environment over the file, the file over the default. The file
 is the first of: ` + strings.Join(configPaths(), ", ") + `.`,
-	}, check, show)
+	}, check, show, natsUsers)
 }
 
 func (a *app) configCheck(ctx context.Context, cmd *cobra.Command, args []string) error {

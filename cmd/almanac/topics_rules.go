@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // rulesWait is how long privacy rules are waited for: three times what a router takes that is well.
@@ -27,7 +28,7 @@ func (a *app) awaitRules(ctx context.Context, reg *registry.Registry, done []app
 	if rev == 0 {
 		return nil
 	}
-	behind, err := reg.AwaitSeen(ctx, registry.RoleRouter, rev, rulesWait)
+	behind, err := reg.AwaitSeen(ctx, schemas.RoleRouter, rev, rulesWait)
 	if err != nil || len(behind) == 0 {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // A privacy rule is waited for until every running router has it. One that does not get it is named, and the verb ends
@@ -27,7 +28,7 @@ func TestApplyNamesRoutersWithoutTheRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frozen := reg.Join(t.Context(), registry.RoleRouter) // it beats once, and never reads a topic
+	frozen := reg.Join(t.Context(), schemas.RoleRouter) // it beats once, and never reads a topic
 	r := b.run("", "topics", "apply", "auth", "--pii", "phone:drop", "-o", "json")
 	if r.code != exitPartial {
 		t.Errorf("exit %d: %s", r.code, r.err)

@@ -178,7 +178,7 @@ var complete = map[string]string{
 
 // serverless are verbs that ask no server, or start their own.
 var serverless = map[string]bool{
-	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "help": true,
+	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "config nats": true, "help": true,
 	"topics": true, "audit": true, "dead": true, "docs": true, "timers": true, "timers groups": true, "completion": true,
 	"router": true, "sink": true, "gateway": true, "timers run": true, // they wait for their servers, and log that they do
 }

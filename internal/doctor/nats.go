@@ -76,7 +76,7 @@ func (c *check) streams(ctx context.Context) {
 // clock of this machine.
 func (c *check) members(ctx context.Context) {
 	kv, err := c.reg.JetStream().KeyValue(ctx, schemas.Bucket)
-	for _, role := range []string{"router", "sink"} {
+	for _, role := range []string{schemas.RoleRouter, schemas.RoleSink} {
 		n := 0
 		if err == nil {
 			n, err = liveMembers(ctx, kv, role)

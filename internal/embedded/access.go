@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// access is what the process of the engine may touch. The kernel refuses everything else: see Confines.
+// reach is what the process of the engine may touch. The kernel refuses everything else: see Confines.
 // SQL reads files by more ways than grants can name (file(), the paths of formats), so the process itself is bounded.
-type access struct {
+type reach struct {
 	// Write are directories that it may change, with all below them.
 	Write []string `json:"write"`
 	// Read are directories that it may read and execute from.
@@ -25,8 +25,8 @@ const Unconfined = "this kernel cannot confine the engine (that takes Landlock, 
 	"all who may run SQL read every file that this process may read. Run it under a user of its own that has no other files"
 
 // engineAccess is the access of an engine that keeps its data in data and reads its two configuration files in config.
-func engineAccess(data, config string, e Engine, ports ...int) access {
-	a := access{
+func engineAccess(data, config string, e Engine, ports ...int) reach {
+	a := reach{
 		Write:   []string{data},
 		Read:    append([]string{config}, systemDirs...),
 		Files:   append([]string{e.Path, selfExe}, systemFiles...),
@@ -43,7 +43,7 @@ func engineAccess(data, config string, e Engine, ports ...int) access {
 
 // resolved names each file by what its symbolic links lead to: a rule is about the file, not about a link to it.
 // What is missing is left out.
-func (a access) resolved() access {
+func (a reach) resolved() reach {
 	real := func(paths []string) (found []string) {
 		for _, p := range paths {
 			if r, err := filepath.EvalSymlinks(p); err == nil {

@@ -24,7 +24,7 @@ func Confines() bool {
 
 // confine restricts the calling thread for good, which it locks, and with it what that thread executes next. Go's other
 // threads stay as they are: the caller becomes another program at once.
-func confine(a access) error {
+func confine(a reach) error {
 	if !Confines() {
 		return nil // the parent warns of it
 	}

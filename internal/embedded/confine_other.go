@@ -6,4 +6,4 @@ package embedded
 func Confines() bool { return false }
 
 // confine does nothing: there is no Landlock here, and the parent warns of it.
-func confine(access) error { return nil }
+func confine(reach) error { return nil }

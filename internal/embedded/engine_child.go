@@ -34,7 +34,7 @@ const (
 // a thread restricts itself and those it starts, not the others.
 type confinement struct {
 	Program string `json:"program,omitempty"`
-	Access  access `json:"access"`
+	Access  reach  `json:"access"`
 }
 
 // mark is the confinement as the child's environment has it.

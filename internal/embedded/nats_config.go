@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // NATSConfig says how the embedded NATS server runs. Dir is required, all else has a default.
@@ -39,6 +41,10 @@ type NATSConfig struct {
 	// hung, and how long a server may take to stop. Default 30 s: far above the longest
 	// sync of a busy disk, which holds the same locks.
 	HungAfter time.Duration
+
+	// Passwords are those of the users (access.NATSUsers) that the server has. Who connects without
+	// credentials is access.UserLocal, if that is one of them. None at all: everybody may do everything.
+	Passwords map[string]string
 
 	// Log hears the server's own messages. Default: silence.
 	Log LogFunc
@@ -105,7 +111,13 @@ func (c NATSConfig) validate() error {
 
 // options are the server's own, for a port that is already decided.
 func (c NATSConfig) options(port int) *server.Options {
+	var anonymous string // who has no credentials
+	if _, ok := c.Passwords[access.UserLocal]; ok {
+		anonymous = access.UserLocal
+	}
 	return &server.Options{
+		Users:                 natsUsers(c.Passwords),
+		NoAuthUser:            anonymous,
 		ServerName:            "almanac",
 		Host:                  c.Host,
 		Port:                  port,

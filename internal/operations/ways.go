@@ -90,6 +90,8 @@ var Ways = []Way{
 	{Verb: "timers run", Why: whyRuns},
 	{Verb: "config check", Why: whyLocal},
 	{Verb: "config show", Why: whyLocal},
+	{Verb: "config nats", Why: whyLocal},
+	{Verb: "setup", Why: whyServers},
 	{Verb: "version", Why: whyLocal + "; GET /version answers beside the API"},
 	{Verb: "bench", Why: whyLocal},
 	{Verb: "doctor", Why: "/readyz says whether a gateway's parts answer; the verb asks the servers"},

@@ -16,9 +16,6 @@ import (
 // A member says in its lease up to which revision of the registry it goes by the topics, so that a change of them can be
 // waited for until all live members have it.
 
-// RoleRouter is the role of routers, as members.
-const RoleRouter = "router"
-
 // sight is what a lease says.
 type sight struct {
 	Seen uint64 `json:"seen"`

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
@@ -38,7 +39,8 @@ func Lasting(name string) []nats.Option {
 
 // Connect dials NATS. An error names the server without its password.
 func Connect(url string, opts ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect(url, append([]nats.Option{nats.SyncQueueLen(syncQueueLen)}, opts...)...)
+	opts = append([]nats.Option{nats.SyncQueueLen(syncQueueLen)}, opts...)
+	nc, err := nats.Connect(url, append(opts, schemas.OwnInbox)...)
 	if err != nil {
 		return nil, fmt.Errorf("NATS at %s: %w", privacy.MaskedURL(url), privacy.MaskedError(err))
 	}

@@ -72,9 +72,6 @@ func TooSmall(what string, bytes int64, err error) error {
 		ErrStoreTooSmall, what, bytes>>20, api.Description)
 }
 
-// trial is the stream that Fits makes and removes.
-const trial = "ALMANAC_TRIAL"
-
 // trialTimeout bounds the removal of the trial stream, also after an interrupt.
 const trialTimeout = 5 * time.Second
 
@@ -82,7 +79,7 @@ const trialTimeout = 5 * time.Second
 // does not have yet, all together: ErrStoreTooSmall when not. No server tells a client how much it may
 // store. So an empty stream of that size is created, which reserves it, and removed at once.
 func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamConfig) (err error) {
-	_ = js.DeleteStream(ctx, trial) // mostly there is none, and what stays is found too small below
+	_ = js.DeleteStream(ctx, schemas.StreamTrial) // mostly there is none, and what stays is found too small below
 	var names []string
 	var bytes int64
 	for _, cfg := range cfgs {
@@ -101,12 +98,12 @@ func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamC
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTimeout)
 		defer cancel()
-		if gone := js.DeleteStream(ctx, trial); gone != nil && !errors.Is(gone, jetstream.ErrStreamNotFound) {
-			err = errors.Join(err, fmt.Errorf("streams: removing the empty stream %s, which reserves %d MiB: %w; the next `almanac config check` removes it", trial, bytes>>20, gone))
+		if gone := js.DeleteStream(ctx, schemas.StreamTrial); gone != nil && !errors.Is(gone, jetstream.ErrStreamNotFound) {
+			err = errors.Join(err, fmt.Errorf("streams: removing the empty stream %s, which reserves %d MiB: %w; the next `almanac config check` removes it", schemas.StreamTrial, bytes>>20, gone))
 		}
 	}()
 	cfg := jetstream.StreamConfig{
-		Name: trial, Subjects: []string{"almanac.trial"}, Description: "Almanac: a check of the room, may be removed",
+		Name: schemas.StreamTrial, Subjects: []string{"almanac.trial"}, Description: "Almanac: a check of the room, may be removed",
 		Storage: jetstream.FileStorage, MaxBytes: bytes, Replicas: cfgs[0].Replicas,
 	}
 	_, err = Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.CreateOrUpdateStream(ctx, cfg) })

@@ -23,7 +23,7 @@ const probeTime = 5 * time.Second
 func Probe(ctx context.Context, js jetstream.JetStream) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	subject := schemas.KVSubject(schemas.LeaseKey("probe", nats.NewInbox()[len(nats.InboxPrefix):]))
+	subject := schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, nats.NewInbox()[len(nats.InboxPrefix):]))
 	if err := store(ctx, js, subject); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func Probe(ctx context.Context, js jetstream.JetStream) error {
 func Stores(ctx context.Context, js jetstream.JetStream) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	return store(ctx, js, schemas.KVSubject(schemas.LeaseKey("probe", "janitor")))
+	return store(ctx, js, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, "janitor")))
 }
 
 func store(ctx context.Context, js jetstream.JetStream, subject string) error {

@@ -73,7 +73,7 @@ func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error
 	}
 	cfg.Crash("forgotten")
 	cfg.Step("waiting for routers to let go of the topic")
-	behind, err := cfg.Registry.AwaitSeen(ctx, registry.RoleRouter, rev, cfg.Seen)
+	behind, err := cfg.Registry.AwaitSeen(ctx, schemas.RoleRouter, rev, cfg.Seen)
 	if err != nil {
 		return d, err
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // Role is the role of dispatchers among the registry's members.
-const Role = "timer"
+const Role = schemas.RoleTimers
 
 // Caller makes the call of a claimed attempt. An error means that the call has no outcome, because ctx ended.
 type Caller interface {
