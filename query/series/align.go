@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Answer is the aligned points of a request.
@@ -179,7 +180,7 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, found []
 		err = errors.Join(err, label(row))
 	}
 	if err == nil && len(at) > 0 {
-		err = r.lines(ctx, "SELECT "+named+" FROM ("+s.listed()+") WHERE "+s.condition()+" FORMAT JSONCompactEachRow", s.params, label)
+		err = r.lines(ctx, sql.SeriesNames{Listed: s.listed(), Where: s.condition()}.SQL(), s.params, label)
 	}
 	if err == nil && len(at) > 0 {
 		return once.ErrMoved // rows went between the two statements

@@ -24,7 +24,7 @@ type catalogue struct {
 // listed is one series of a list, and where and when it has points.
 type listed struct {
 	metric string
-	name   []string // as named has it
+	name   []string // as sql.SeriesNames has it
 	labels map[string]string
 	spans  []span
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // found is what a read would touch, as the list of series says.
@@ -21,7 +22,7 @@ type found struct {
 	groups int64 // of those
 	points []string
 	labels []string                  // of all
-	names  [][]string                // the selected ones, as named has them, where they are few enough
+	names  [][]string                // the selected ones, as sql.SeriesNames has them, where they are few enough
 	places map[schemas.ShardRef]bool // the shards with points of the selected ones that the read begins at; nil: not known
 	reach  map[schemas.ShardRef]uint64
 }
@@ -40,20 +41,11 @@ const (
 	maxLabels = 1000
 )
 
-// named is a series in an answer: key, service, user, unit and labels, in JSON.
-const named = "toString(series), service, user_id, unit, toJSONString(attributes)"
-
-// namedOf is named of a tuple with those columns: they become texts once the series is chosen.
-func namedOf(x string) string {
-	at := func(n int) string { return fmt.Sprintf("tupleElement(%s, %d)", x, n) }
-	return fmt.Sprintf("toString(%s), %s, %s, %s, toJSONString(%s)", at(1), at(2), at(3), at(4), at(5))
-}
-
 // find fills the snapshot and reads what the selected series are: of the list alone where that may
 // have them all. Where it had them all the last time, it is asked while the snapshot is filled.
 func (r *Reader) find(ctx context.Context, s *selection, req *Request) (*found, error) {
-	sql := s.findSQL(req, s.listedAlone(req), true) // made before the snapshot is filled
-	ask := func() listAnswer { return r.askList(ctx, s, sql) }
+	ofList := s.findSQL(req, s.listedAlone(req), true) // made before the snapshot is filled
+	ask := func() listAnswer { return r.askList(ctx, s, ofList) }
 	early := r.whole.was(req.Topic) && !s.snap.erasing()
 	if early {
 		ask = begin(ask)
@@ -66,7 +58,7 @@ func (r *Reader) find(ctx context.Context, s *selection, req *Request) (*found, 
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.findAlone(ctx, s, req, list, sql)
+	f, err := r.findAlone(ctx, s, req, list, ofList)
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +102,10 @@ func begin(ask func() listAnswer) func() listAnswer {
 
 // askList asks the list. It is exact whenever it is read: up to where it reached then it has every series, and
 // complete compares that with the rows. Without an answer it is asked again.
-func (r *Reader) askList(ctx context.Context, s *selection, sql string) (a listAnswer) {
+func (r *Reader) askList(ctx context.Context, s *selection, ofList string) (a listAnswer) {
 	var err error
 	if a.all, err = r.lists.read(ctx, s.snap.Topic.Name); errors.Is(err, errNoList) {
-		if a.found, err = r.findIn(ctx, sql, s); err != nil {
+		if a.found, err = r.findIn(ctx, ofList, s); err != nil {
 			a.found = nil
 		}
 	}
@@ -121,7 +113,7 @@ func (r *Reader) askList(ctx context.Context, s *selection, sql string) (a listA
 }
 
 // findAlone is what is found in the list alone; nil where that does not have all, and then it reads how far it reaches.
-func (r *Reader) findAlone(ctx context.Context, s *selection, req *Request, list listAnswer, sql string) (f *found, err error) {
+func (r *Reader) findAlone(ctx context.Context, s *selection, req *Request, list listAnswer, ofList string) (f *found, err error) {
 	if !s.snap.simple() {
 		return nil, r.list(ctx, s.snap)
 	}
@@ -129,7 +121,7 @@ func (r *Reader) findAlone(ctx context.Context, s *selection, req *Request, list
 		f = list.all.find(s, req)
 	}
 	if f == nil {
-		f, err = r.findIn(ctx, sql, s)
+		f, err = r.findIn(ctx, ofList, s)
 	}
 	if tables.Classify(err) == tables.Missing {
 		return nil, r.list(ctx, s.snap)
@@ -137,24 +129,18 @@ func (r *Reader) findAlone(ctx context.Context, s *selection, req *Request, list
 	return f, err
 }
 
-// asRows is the format of answers.
-const asRows = " FORMAT JSONCompactEachRow"
-
-// listedAlone selects what listed does, of the list alone, with the shards of each series. Its row without a type
-// has up to where the list reaches: so that need not be asserted, which takes 8 ms. Where points are read from
+// listedAlone selects what listed does, of the list alone. Where points are read from
 // before the range, a series' shards are those of its points from there on.
 func (s *selection) listedAlone(req *Request) string {
-	columns, places, since, only := seriesColumns(""), "[]", s.from, ""
+	l, since := sql.SeriesListedAlone{List: s.list()}, s.from
 	if !s.where.All() { // else they are most shards
-		places = fmt.Sprintf("groupUniqArrayIf(%d)([toUInt64(month), shard], type != '')", maxPlaces)
-		since = s.begins(req)
+		l.Places, since = maxPlaces, s.begins(req)
 	}
-	if since.Before(s.from) { // the series are still those of the range, and what is told of them
-		columns = seriesColumns("last > " + sqlFrom)
-		only = " HAVING type = '' OR max(last) > " + sqlFrom
+	if since.Before(s.from) {
+		l.SinceSQL = sqlFrom
 	}
-	return fmt.Sprintf("SELECT %s, %s AS places, groupUniqArrayIf([toUInt64(month), shard, pos], type = '') AS reach FROM %s WHERE type = '' OR %s AND %s GROUP BY type, series%s",
-		columns, places, s.list(), s.named(), s.listedRange(since), only)
+	l.Where = s.named() + " AND " + s.listedRange(since)
+	return l.SQL()
 }
 
 // maxNamesOf is how many names come with what is found.
@@ -172,19 +158,15 @@ func (s *selection) findSQL(req *Request, listed string, placed bool) string {
 	for _, label := range req.By {
 		keys = append(keys, labelSQL(label, s.params))
 	}
-	places, reach := "[]", "[]"
-	if placed {
-		places = fmt.Sprintf("if(maxIf(length(places), chosen) >= %d, [], groupUniqArrayArrayIf(%d)(places, chosen))", maxPlaces, maxPlaces)
-		reach = "groupArrayArray(reach)"
-	}
-	return fmt.Sprintf(`SELECT toString(countIf(type != '')), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes)))),
- toJSONString(arrayMap(x -> [%s], groupArrayIf(%d)((series, service, user_id, unit, attributes), chosen))), toJSONString(%s), toJSONString(%s)
-FROM (SELECT *, type != '' AND (%s) AS chosen FROM (%s))`+asRows, strings.Join(keys, ", "), maxLabels, namedOf("x"), maxNamesOf(req), places, reach, s.condition(), listed)
+	return sql.SeriesFound{
+		Listed: listed, Where: s.condition(), KeysSQL: strings.Join(keys, ", "),
+		Labels: maxLabels, Names: maxNamesOf(req), Places: maxPlaces, Placed: placed,
+	}.SQL()
 }
 
-func (r *Reader) findIn(ctx context.Context, sql string, s *selection) (*found, error) {
+func (r *Reader) findIn(ctx context.Context, statement string, s *selection) (*found, error) {
 	f := &found{}
-	return f, r.lines(ctx, sql, s.params, func(row []string) error {
+	return f, r.lines(ctx, statement, s.params, func(row []string) error {
 		if err := f.read(row, s.snap.Topic.Name); err != nil {
 			return fmt.Errorf("ClickHouse's answer is %.200q: %w", row, err)
 		}

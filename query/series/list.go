@@ -68,9 +68,8 @@ func (q *ListRequest) check() error {
 func (r *Reader) List(ctx context.Context, q ListRequest) (list []Series, more bool, err error) {
 	err = r.listing(ctx, &q, func(s *selection) error {
 		list = []Series{}
-		sql := fmt.Sprintf(`SELECT type, service, user_id, unit, toJSONString(attributes), toJSONString(arraySort(arrayFilter(p -> p != '', kinds_of_points))), toString(toUnixTimestamp64Nano(since)), toString(toUnixTimestamp64Nano(until))
-FROM (%s) WHERE %s ORDER BY type, service, user_id, unit, toString(attributes) LIMIT %d FORMAT JSONCompactEachRow`, s.listed(), s.condition(), q.Limit+1)
-		return r.lines(ctx, sql, s.params, func(row []string) error {
+		statement := sql.SeriesList{Listed: s.listed(), Where: s.condition(), Limit: int64(q.Limit) + 1}.SQL()
+		return r.lines(ctx, statement, s.params, func(row []string) error {
 			one, err := readSeries(row)
 			list = append(list, one)
 			return err
@@ -130,15 +129,15 @@ type Counted struct {
 
 // Metrics counts the series of each metric, the most first.
 func (r *Reader) Metrics(ctx context.Context, q ListRequest) ([]Counted, bool, error) {
-	return r.counts(ctx, &q, func(s *selection) string {
-		return "SELECT type AS name, toUInt64(0) AS v, count() AS n FROM (" + s.listed() + ") WHERE " + s.condition() + " GROUP BY name"
+	return r.counts(ctx, &q, func(s *selection) sql.SeriesCounts {
+		return sql.SeriesCounts{Listed: s.listed(), Where: s.condition(), NameSQL: "type"}
 	})
 }
 
 // Labels counts the values and series of each label, the most first.
 func (r *Reader) Labels(ctx context.Context, q ListRequest) ([]Counted, bool, error) {
-	return r.counts(ctx, &q, func(s *selection) string {
-		return "SELECT tupleElement(l, 1) AS name, uniqExact(tupleElement(l, 2)) AS v, count() AS n FROM (" + s.listed() + ") ARRAY JOIN arrayZip(mapKeys(attributes), mapValues(attributes)) AS l WHERE " + s.condition() + " GROUP BY name"
+	return r.counts(ctx, &q, func(s *selection) sql.SeriesCounts {
+		return sql.SeriesCounts{Listed: s.listed(), Where: s.condition()}
 	})
 }
 
@@ -148,21 +147,22 @@ func (r *Reader) Values(ctx context.Context, q ListRequest, label string) ([]Cou
 	if label == "" {
 		return nil, false, bad("values are of a label: name it")
 	}
-	return r.counts(ctx, &q, func(s *selection) string {
+	return r.counts(ctx, &q, func(s *selection) sql.SeriesCounts {
 		value := labelSQL(label, s.params)
 		has := "mapContains(attributes, {label:String})"
 		if s.params["label"] = filter.ParamString(label); value == sql.QuoteName(label) {
 			has = "1"
 		}
-		return "SELECT " + value + " AS name, toUInt64(0) AS v, count() AS n FROM (" + s.listed() + ") WHERE " + has + " AND (" + s.condition() + ") GROUP BY name"
+		return sql.SeriesCounts{Listed: s.listed(), Where: has + " AND (" + s.condition() + ")", NameSQL: value}
 	})
 }
 
-func (r *Reader) counts(ctx context.Context, q *ListRequest, sql func(*selection) string) (out []Counted, more bool, err error) {
+func (r *Reader) counts(ctx context.Context, q *ListRequest, of func(*selection) sql.SeriesCounts) (out []Counted, more bool, err error) {
 	err = r.listing(ctx, q, func(s *selection) error {
 		out = []Counted{}
-		q := fmt.Sprintf("SELECT name, toString(v), toString(n) FROM (%s) ORDER BY n DESC, name LIMIT %d FORMAT JSONCompactEachRow", sql(s), q.Limit+1)
-		return r.lines(ctx, q, s.params, func(row []string) error {
+		statement := of(s)
+		statement.Limit = q.Limit + 1
+		return r.lines(ctx, statement.SQL(), s.params, func(row []string) error {
 			c := Counted{Name: row[0]}
 			var err error
 			if c.Values, err = strconv.ParseUint(row[1], 10, 64); err == nil {

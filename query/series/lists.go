@@ -185,8 +185,8 @@ func (l *lists) readParts(ctx context.Context, topic string, parts []tables.List
 		names[i], byName[parts[i].Name] = sql.QuoteText(parts[i].Name), &parts[i]
 		into.parts[partKey(&parts[i])] = nil
 	}
-	sql := fmt.Sprintf("SELECT _part, %s FROM %s WHERE _part IN (%s)", listColumns, sql.QuotedTable(l.db.Database, schemas.DerivedTable(topic, schemas.DerivedSeries)), strings.Join(names, ", "))
-	err := once.Lines(ctx, l.db, sql+asRows, nil, settings, func(row []string) error {
+	statement := fmt.Sprintf("SELECT _part, %s FROM %s WHERE _part IN (%s) FORMAT JSONCompactEachRow", listColumns, sql.QuotedTable(l.db.Database, schemas.DerivedTable(topic, schemas.DerivedSeries)), strings.Join(names, ", "))
+	err := once.Lines(ctx, l.db, statement, nil, settings, func(row []string) error {
 		p := byName[row[0]]
 		r, err := readListRow(topic, row[1:])
 		if err != nil || p == nil {

@@ -94,10 +94,9 @@ func (r *Reader) rows(ctx context.Context, s *selection, from time.Time) (int64,
 	if chosen := s.chosen(); chosen != "" {
 		cond += " AND " + chosen
 	}
-	sql := fmt.Sprintf("SELECT table, toString(sum(rows)) FROM (EXPLAIN ESTIMATE SELECT series, ts, value FROM %s WHERE %s) WHERE table = %s GROUP BY table FORMAT JSONCompactEachRow",
-		sql.QuotedTable(s.snap.Database, s.snap.Topic.Name), cond, sql.QuoteText(s.snap.Topic.Name))
+	statement := sql.SeriesEstimate{Table: s.table(), Name: sql.QuoteText(s.snap.Topic.Name), Where: cond}.SQL()
 	n := int64(0)
-	err := r.lines(ctx, sql, s.params, func(row []string) (err error) {
+	err := r.lines(ctx, statement, s.params, func(row []string) (err error) {
 		n, err = strconv.ParseInt(row[1], 10, 64)
 		return err
 	})
@@ -117,14 +116,9 @@ func (r *Reader) narrower(ctx context.Context, s *selection, f *found, limit flo
 		hints = append(hints, fmt.Sprintf("%s (%s values, at most %s series each)", row[0], row[1], row[2]))
 		return nil
 	}
-	const tail = " GROUP BY name HAVING worst <= %g ORDER BY worst DESC, name LIMIT %d FORMAT JSONCompactEachRow"
-	chosen := "(SELECT series, attributes FROM (" + s.listed() + ") WHERE " + s.condition() + ")"
-	one := "SELECT name, toString(count()), toString(max(n) AS worst) FROM (SELECT tupleElement(l, 1) AS name, tupleElement(l, 2) AS v, count() AS n FROM " + chosen +
-		" ARRAY JOIN arrayZip(mapKeys(attributes), mapValues(attributes)) AS l GROUP BY name, v)" + tail
-	two := "SELECT name, toString(count()), toString(max(n) AS worst) FROM (SELECT concat(tupleElement(a, 1), ' with ', tupleElement(b, 1)) AS name, (tupleElement(a, 2), tupleElement(b, 2)) AS v, count() AS n FROM (SELECT series, a, arrayZip(mapKeys(attributes), mapValues(attributes)) AS all FROM " + chosen +
-		" ARRAY JOIN arrayZip(mapKeys(attributes), mapValues(attributes)) AS a) ARRAY JOIN all AS b WHERE tupleElement(a, 1) < tupleElement(b, 1) GROUP BY name, v)" + tail
-	for _, sql := range []string{one, two} {
-		if err := r.lines(ctx, fmt.Sprintf(sql, limit, maxHints), s.params, hint); err != nil {
+	statement := sql.SeriesNarrower{Listed: s.listed(), Where: s.condition(), Series: limit, Limit: maxHints}
+	for _, statement.Pairs = range []bool{false, true} {
+		if err := r.lines(ctx, statement.SQL(), s.params, hint); err != nil {
 			break // the refusal is the answer; what would do is a hint
 		}
 		if len(hints) > 0 {

@@ -35,9 +35,8 @@ type Keyed struct {
 func (r *Reader) All(ctx context.Context, q ListRequest) (list []Keyed, err error) {
 	err = r.listing(ctx, &q, func(s *selection) error {
 		list = nil
-		sql := fmt.Sprintf(`SELECT type, service, user_id, unit, toJSONString(attributes), toJSONString(arraySort(arrayFilter(p -> p != '', kinds_of_points))), toString(toUnixTimestamp64Nano(since)), toString(toUnixTimestamp64Nano(until)), toString(series)
-FROM (%s) WHERE %s LIMIT %d FORMAT JSONCompactEachRow`, s.listed(), s.condition(), r.limits.series+1)
-		return r.lines(ctx, sql, s.params, func(row []string) error {
+		statement := sql.SeriesList{Listed: s.listed(), Where: s.condition(), Keyed: true, Limit: r.limits.series + 1}.SQL()
+		return r.lines(ctx, statement, s.params, func(row []string) error {
 			one, err := readSeries(row)
 			if err != nil {
 				return err
@@ -153,8 +152,7 @@ func (r *Reader) sampleError(topic string, err error) error {
 	return fmt.Errorf("samples of topic %q: %w", topic, err)
 }
 
-// samplesSQL is the statement of the points. Of rows with one series and time the one with the
-// greatest id counts.
+// samplesSQL is the statement of the points.
 func samplesSQL(snap *snapshot, q *SampleRequest) string {
 	// A key tells its metric already: the metrics are there because the table is sorted by type first.
 	var metrics, keys []string
@@ -171,8 +169,8 @@ func samplesSQL(snap *snapshot, q *SampleRequest) string {
 	for i, w := range codes[1:] {
 		code += ", points = " + sql.QuoteText(w) + ", " + strconv.Itoa(i+1)
 	}
-	return fmt.Sprintf(`SELECT series, toInt64(toUnixTimestamp64Nano(ts)), value, toUInt8(%s, 0)) FROM %s
-WHERE type IN (%s) AND series IN (%s) AND ts > fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND %s AND %s
-ORDER BY type, series, ts, toUInt128(id) DESC LIMIT 1 BY type, series, ts FORMAT RowBinary`,
-		code, sql.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(once.Nowhere), snap.kept())
+	return sql.SeriesSamples{
+		Table: sql.QuotedTable(snap.Database, snap.Topic.Name), Metrics: strings.Join(metrics, ", "), Series: strings.Join(keys, ", "),
+		FromNs: q.From.UnixNano(), ToNs: q.To.UnixNano(), Where: snap.Held(once.Nowhere) + " AND " + snap.kept(), CodeSQL: code + ", 0)",
+	}.SQL()
 }

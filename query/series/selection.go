@@ -74,8 +74,9 @@ func (s *selection) condition() string {
 }
 
 const (
-	sqlFrom = "fromUnixTimestamp64Nano({from:Int64}, 'UTC')"
-	sqlTo   = "fromUnixTimestamp64Nano({to:Int64}, 'UTC')"
+	sqlBefore = "fromUnixTimestamp64Nano({before:Int64}, 'UTC')"
+	sqlFrom   = "fromUnixTimestamp64Nano({from:Int64}, 'UTC')"
+	sqlTo     = "fromUnixTimestamp64Nano({to:Int64}, 'UTC')"
 )
 
 // listed selects the series of the metric that may have points in the range, a row each: what
@@ -83,30 +84,19 @@ const (
 // left out with their points, where the list has all that was stored then. While an erasure is under way it is of
 // rows alone: the list has series of rows that are hidden. The filter is not applied.
 func (s *selection) listed() string {
-	var parts []string
+	var l sql.SeriesListed
 	if !s.snap.complete() {
 		unlisted := s.snap.New(func(sh *once.Shard) uint64 { return sh.Series })
 		if s.snap.erasing() {
 			unlisted = s.snap.kept()
 		}
 		fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(once.Nowhere), unlisted)
-		parts = append(parts, "SELECT type, series, service, user_id, unit, labels, points, first, last FROM ("+sql.SeriesSelect(s.snap.Topic, s.snap.Database, fresh)+")")
+		l.Unlisted = sql.SeriesSelect(s.snap.Topic, s.snap.Database, fresh)
 	}
 	if !s.snap.Absent && !s.snap.noList && !s.snap.erasing() {
-		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND %s AND %s",
-			s.list(), s.named(), s.listedRange(s.from), s.unmoved()))
+		l.List, l.Where = s.list(), fmt.Sprintf("%s AND %s AND %s", s.named(), s.listedRange(s.from), s.unmoved())
 	}
-	return "SELECT " + seriesColumns("") + " FROM (" + strings.Join(parts, " UNION ALL ") + ") GROUP BY type, series"
-}
-
-// seriesColumns make a row a series of rows of the list. Its kinds of points are those of rows for which a
-// condition holds, "" for all.
-func seriesColumns(of string) string {
-	points := "groupUniqArrayArray(points)"
-	if of != "" {
-		points = "groupUniqArrayArrayIf(points, " + of + ")"
-	}
-	return "type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, " + points + " AS kinds_of_points, min(first) AS since, max(last) AS until"
+	return l.SQL()
 }
 
 // listedRange is the condition of rows of the list that may have points after an instant, up to the range's end.

@@ -12,12 +12,13 @@ import (
 // textDistributions is the text of the assertion that a read has no distributions.
 const textDistributions = "almanac: points are distributions"
 
-// rows selects the points: val is the value, and n, s, lo, hi, q and mu what a point stands
-// for: how many values, their sum, least, greatest, sum of squared deviations and mean.
-func (s *selection) rows(from string) string {
-	return fmt.Sprintf(`SELECT series, toUnixTimestamp64Nano(ts) AS t, value AS val, toUnixTimestamp64Nano(start) AS began, points AS kind, (count > 0 OR buckets != '') AS dist,
- if(dist, toUInt64(count), 1) AS n, if(dist, sum, value) AS s, if(dist, min, value) AS lo, if(dist, max, value) AS hi, if(dist, m2, 0.) AS q, if(n = 0, 0., s / n) AS mu
-FROM %s WHERE %s`, sql.QuotedTable(s.snap.Database, s.snap.Topic.Name), s.points(from))
+// rows selects the points after an instant.
+func (s *selection) rows(from string) sql.SeriesPoints {
+	return sql.SeriesPoints{Table: s.table(), Where: s.points(from)}
+}
+
+func (s *selection) table() string {
+	return sql.QuotedTable(s.snap.Database, s.snap.Topic.Name)
 }
 
 // windowSQL is the end of the window that the instant t lies in, in Unix ns.
@@ -33,11 +34,11 @@ func (s *selection) aligned(req *Request) string {
 	case s.distributions && (req.Align == Delta || req.Align == Rate):
 		return s.growth(req)
 	case s.distributions && level != "":
-		return quantile("series", s.windowed(req), level)
+		return sql.SeriesQuantile{Keys: "series", Rows: s.windowed(req).SQL(), Level: level}.SQL()
 	case req.Align == Delta || req.Align == Rate:
 		return s.increases(req)
 	case req.Align == Summary:
-		return "SELECT series, w, sum(n) AS an, sum(s) AS asum, minIf(lo, n > 0) AS alo, maxIf(hi, n > 0) AS ahi, " + deviationSQL + " AS aq FROM (" + s.windowed(req) + ") GROUP BY series, w HAVING an > 0" + s.refuseCumulative()
+		return sql.SeriesSummaries{Points: s.windowed(req), DeviationSQL: deviationSQL, Refuse: s.refuseCumulative()}.SQL()
 	}
 	value := map[Aligner]string{
 		Min: "minIf(lo, n > 0)", Max: "maxIf(hi, n > 0)", Mean: "sum(s) / sum(n)", Count: "toFloat64(sum(n))", Sum: "sum(s)",
@@ -46,86 +47,87 @@ func (s *selection) aligned(req *Request) string {
 	if level != "" {
 		value = "quantileExactInclusive(" + level + ")(val)" + refuseDistributions
 	}
-	return "SELECT series, w, " + value + " AS v FROM (" + s.windowed(req) + ") GROUP BY series, w HAVING sum(n) > 0" + s.refuseCumulative()
+	return sql.SeriesAligned{Points: s.windowed(req), ValueSQL: value, Refuse: s.refuseCumulative()}.SQL()
 }
 
 // refuseDistributions adds nothing to a number, and ends a read that has distributions.
 const refuseDistributions = " + throwIf(max(dist), '" + textDistributions + "')"
 
-// refuseCumulative ends a read that has cumulative distributions: what they grew by is to be read.
+// refuseCumulative is the text that ends a read which has cumulative distributions, of which what they grew by is to be
+// read: "" where it is.
 func (s *selection) refuseCumulative() string {
 	if s.distributions {
 		return ""
 	}
-	return " AND throwIf(max(dist AND kind = '" + kinds.PointsCumulative + "'), '" + textDistributions + "') = 0"
+	return textDistributions
 }
 
 // deviationSQL is the sum of squared deviations from the mean of a group: stable where every
 // point is one value.
 const deviationSQL = "if(max(dist), greatest(sum(q) + sum(n * mu * mu) - sum(s) * sum(s) / sum(n), 0.), varPopStable(val) * count())"
 
-func (s *selection) windowed(req *Request) string {
-	rows := s.rows(sqlFrom)
+func (s *selection) windowed(req *Request) sql.SeriesWindows {
+	w := sql.SeriesWindows{WindowSQL: windowSQL(req)}
 	if s.distributions {
-		rows = s.grown(req)
+		w.Points = s.grown(req).SQL()
+	} else {
+		w.Points = s.rows(sqlFrom).SQL()
 	}
-	return "SELECT *, " + windowSQL(req) + " AS w FROM (" + rows + ")"
+	return w
 }
 
-// increases selects what counters grew by: of a point of kind delta its value, of others the
-// difference to the point before, or the value after a reset.
+// increases selects what counters grew by.
 func (s *selection) increases(req *Request) string {
 	s.params["before"] = strconv.FormatInt(s.begins(req).UnixNano(), 10)
-	value := "sum(grown)"
-	if req.Align == Rate {
-		value += " / " + strconv.FormatFloat(req.Period.Seconds(), 'f', -1, 64)
+	return sql.SeriesIncreases{
+		Points: s.rows(sqlBefore), WindowSQL: windowSQL(req), ValueSQL: "sum(grown)" + perSecond(req),
+		Delta: kinds.PointsDelta, Distributions: refuseDistributions,
+	}.SQL()
+}
+
+// perSecond makes a rate of what a counter grew by.
+func perSecond(req *Request) string {
+	if req.Align != Rate {
+		return ""
 	}
-	before := fmt.Sprintf(`SELECT series, t, val, began, kind, dist, lagInFrame(t, 1, toInt64(-1)) OVER o AS t0, lagInFrame(val) OVER o AS val0, lagInFrame(began) OVER o AS began0
-FROM (%s) WINDOW o AS (PARTITION BY series ORDER BY t ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)`, s.rows("fromUnixTimestamp64Nano({before:Int64}, 'UTC')"))
-	grown := fmt.Sprintf("multiIf(kind = '%s', val, t0 < 0, NULL, val < val0 OR began != began0 AND began > 0 AND began0 > 0, val, val - val0)", kinds.PointsDelta)
-	return "SELECT series, w, assumeNotNull(" + value + ")" + refuseDistributions + " AS v FROM (SELECT series, dist, " + windowSQL(req) + " AS w, " + grown + " AS grown FROM (" + before + ") WHERE t > {from:Int64}) WHERE grown IS NOT NULL GROUP BY series, w"
+	return " / " + strconv.FormatFloat(req.Period.Seconds(), 'f', -1, 64)
 }
 
 // statement is the read's statement, whose rows are as rowReader reads them: the group's key, which is the
 // series, or unit and labels; the time; and a value, or of whole rows all of wholeSQL.
 func (s *selection) statement(req *Request, limit int64) string {
-	tail := fmt.Sprintf(" LIMIT %d FORMAT RowBinary", limit+1)
+	limit++
 	switch {
 	case req.Align == None:
-		return "SELECT series, t, toUInt8(dist), toFloat64(val), " + wholeSQL("n", "s", "lo", "hi", "q") + " FROM (" + s.rows(sqlFrom) + ") ORDER BY series, t" + tail
+		return sql.SeriesAnswer{At: "t", AtSQL: "t", ValuesSQL: "toUInt8(dist), toFloat64(val), " + wholeSQL("n", "s", "lo", "hi", "q"), Rows: s.rows(sqlFrom).SQL(), Limit: limit}.SQL()
 	case req.Reduce == None && req.Align == Summary:
-		return "SELECT series, toInt64(w), " + summarySQL("an", "asum", "alo", "ahi", "aq") + " FROM (" + s.aligned(req) + ") ORDER BY series, w" + tail
+		return sql.SeriesAnswer{At: "w", AtSQL: "toInt64(w)", ValuesSQL: summarySQL("an", "asum", "alo", "ahi", "aq"), Rows: s.aligned(req), Limit: limit}.SQL()
 	case req.Reduce == None:
-		return "SELECT series, toInt64(w), toFloat64(v) FROM (" + s.aligned(req) + ") ORDER BY series, w" + tail
+		return sql.SeriesAnswer{At: "w", AtSQL: "toInt64(w)", ValuesSQL: "toFloat64(v)", Rows: s.aligned(req), Limit: limit}.SQL()
 	}
 	keys, groups := []string{unitSQL(req) + " AS g0"}, []string{"g0"}
 	for i, label := range req.By {
 		keys, groups = append(keys, labelSQL(label, s.params)+" AS g"+strconv.Itoa(i+1)), append(groups, "g"+strconv.Itoa(i+1))
 	}
 	group, level := strings.Join(groups, ", "), percentiles[req.Reduce]
-	ofPoints := req.Align == Summary && level != "" // of all points of a group, and not of a value a series
-	of := s.aligned
-	if ofPoints {
-		of = s.windowed
+	joined := sql.SeriesJoined{Groups: group, KeysSQL: strings.Join(keys, ", "), Listed: s.listed(), Where: s.condition()}
+	answer := sql.SeriesGroups{Groups: group, TextsSQL: textsSQL(groups), Limit: limit}
+	if req.Align == Summary && level != "" { // of all points of a group, and not of a value a series
+		joined.Rows = s.windowed(req).SQL()
+		answer.ValuesSQL, answer.Rows, answer.Reduced = "toFloat64(v)", s.percentile(group, joined.SQL(), level), true
+		return answer.SQL()
 	}
-	joined := fmt.Sprintf("SELECT %s, a.* FROM (%s) AS a INNER JOIN (SELECT series, %s FROM (%s) WHERE %s) AS l ON a.series = l.series",
-		group, of(req), strings.Join(keys, ", "), s.listed(), s.condition())
-	if ofPoints {
-		return fmt.Sprintf("SELECT toJSONString([%s]), toInt64(w), toFloat64(v) FROM (%s) ORDER BY %s, w%s", textsSQL(groups), s.percentile(group, joined, level), group, tail)
-	}
-	value := s.reduced(req)
-	if req.Align == Summary {
-		joined = fmt.Sprintf("SELECT *, sum(asum) OVER (PARTITION BY %s, w) / sum(an) OVER (PARTITION BY %s, w) AS gm FROM (%s)", group, group, joined)
-	}
-	return fmt.Sprintf("SELECT toJSONString([%s]), toInt64(w), %s FROM (%s) GROUP BY %s, w ORDER BY %s, w%s", textsSQL(groups), value, joined, group, group, tail)
+	joined.Rows, joined.Means = s.aligned(req), req.Align == Summary
+	answer.ValuesSQL, answer.Rows = s.reduced(req), joined.SQL()
+	return answer.SQL()
 }
 
 // percentile selects a percentile of all points of each group and window.
 func (s *selection) percentile(group, joined, level string) string {
 	if s.distributions {
-		return quantile(group, joined, level)
+		return sql.SeriesQuantile{Keys: group, Rows: joined, Level: level}.SQL()
 	}
-	return fmt.Sprintf("SELECT %s, w, quantileExactInclusive(%s)(val)%s AS v FROM (%s) GROUP BY %s, w", group, level, refuseDistributions, joined, group)
+	return sql.SeriesPercentile{Keys: group, Rows: joined, Level: level, Distributions: refuseDistributions}.SQL()
 }
 
 // unitSQL is the unit of groups: counts have none of their own, so that those of all units are

@@ -9,7 +9,7 @@ import (
 	"text/template"
 )
 
-//go:embed usage
+//go:embed usage series
 var statementFiles embed.FS
 
 // statements are the templates of statements, by path without ".sql".

@@ -98,7 +98,7 @@ func (u UsageDiffs) SQL() string { return fill("usage/diffs", u) }
 // UsageContradicting is the ids of copies that say something else than the diff that counts, each
 // with that diff's.
 type UsageContradicting struct {
-	// Marks is the table of repeats, "" when it has none. Unmarked selects the repeats of rows that were not
+	// Marks is the table of repeats, "" when nothing is marked. Unmarked selects the repeats of rows that were not
 	// examined, as its rows; "" without such rows.
 	Marks, Unmarked string
 	Limit           int

@@ -1,0 +1,4 @@
+SELECT toString(series), service, user_id, unit, toJSONString(attributes)
+FROM ({{.Listed}})
+WHERE {{.Where}}
+FORMAT JSONCompactEachRow

@@ -1,0 +1,1 @@
+SELECT *, {{.WindowSQL}} AS w FROM ({{.Points}})
