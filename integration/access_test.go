@@ -85,7 +85,7 @@ func TestRightsOverHTTP(t *testing.T) {
 					code, text := e.askAs(o.Method, url, c.secret)
 					refused := code == http.StatusUnauthorized || code == http.StatusForbidden
 					var may error
-					switch right := o.Right(); right.Of {
+					switch right := o.Right; right.Of {
 					case operations.OfAll:
 						may = c.who.May(right.Action, "")
 					case operations.OfSome:

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/operations"
 )
 
@@ -116,12 +117,16 @@ func reference() string {
 		})
 		b.WriteString("```\n")
 	}
-	b.WriteString("\n## Routes\n\nTypes of bodies and answers are in `/openapi.yaml`.\n")
+	b.WriteString("\n## Routes\n\nTypes of bodies and answers are in `/openapi.yaml`. A token comes as `Authorization: Bearer alm_…`, as the password of Basic, as Elastic's `ApiKey`, or as `X-ClickHouse-Key`.\n\n| role | what its token may do |\n|---|---|\n")
+	for _, r := range access.Rights {
+		fmt.Fprintf(&b, "| %s | %s |\n", r.Role, r.Short)
+	}
 	for _, op := range operations.All {
 		fmt.Fprintf(&b, "\n### %s %s\n\n%s.\n", op.Method, op.Path, op.Summary)
 		if op.Description != "" {
 			fmt.Fprintf(&b, "%s\n", op.Description)
 		}
+		fmt.Fprintf(&b, "%s.\n", op.Right.Needs())
 		for i := range op.Params {
 			p := &op.Params[i]
 			if i == 0 {

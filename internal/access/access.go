@@ -107,7 +107,7 @@ func (p *Principal) May(a Action, topic string) error {
 			return nil
 		}
 	}
-	return &Denied{Name: p.Name, Action: a, Topic: topic, Roles: rolesFor(a)}
+	return &Denied{Name: p.Name, Action: a, Topic: topic, Roles: RolesFor(a)}
 }
 
 // MaySome returns nil where the principal may do an action on some topic.
@@ -125,8 +125,8 @@ func (p *Principal) Topics(a Action, all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(t string) bool { return p.May(a, t) != nil })
 }
 
-// rolesFor returns the roles that allow an action, the least first.
-func rolesFor(a Action) (roles []Role) {
+// RolesFor returns the roles that allow an action, the least first.
+func RolesFor(a Action) (roles []Role) {
 	for i := range Rights {
 		if slices.Contains(Rights[i].Actions, a) {
 			roles = append(roles, Rights[i].Role)

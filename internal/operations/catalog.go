@@ -1,25 +1,29 @@
 package operations
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
 
 // What there is, and what waits.
 var (
-	Topics = Operation{Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Answers: ok("Topics"), Access: Reads}
-	Topic  = Operation{Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
+	Topics = Operation{Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Right: Right{access.Read, OfSome}, Answers: ok("Topics"), Access: Reads}
+	Topic  = Operation{Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Right: Right{Action: access.Read}, Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
 	Shards = Operation{
-		Method: http.MethodGet, Path: "/v1/shards", Summary: "The shards", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/shards", Summary: "The shards", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{ofTopic, {Name: "month", Help: "only `YYYY-MM`"}}, Answers: ok("Shards"),
 	}
 	Lag = Operation{
-		Method: http.MethodGet, Path: "/v1/lag", Summary: "What waits on its way to ClickHouse", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/lag", Summary: "What waits on its way to ClickHouse", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
 	Metrics = Operation{
-		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of timers in the text format of Prometheus, at most ten seconds old while the front is small", Foreign: true,
+		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of timers in the text format of Prometheus, at most ten seconds old while the front is small", Right: Right{access.Metrics, OfAll}, Foreign: true,
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/plain"}}}, Refused: []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout},
 	}
 	Specification = Operation{
-		Method: http.MethodGet, Path: "/openapi.yaml", Summary: "This document", Foreign: true,
+		Method: http.MethodGet, Path: "/openapi.yaml", Summary: "This document", Right: Right{access.Open, OfAll}, Foreign: true,
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{"application/yaml"}}},
 	}
 )

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 const documentRefusal = "DocumentRefusal"
@@ -25,7 +26,7 @@ var (
 var (
 	Documents = Operation{
 		Method: http.MethodGet, Path: "/v1/documents/{topic}", Access: Reads, Refusal: documentRefusal,
-		Summary: "Documents, the newest created first; with order=changed, changed_from or changed_to by their last change, the oldest first",
+		Summary: "Documents, the newest created first; with order=changed, changed_from or changed_to by their last change, the oldest first", Right: Right{Action: access.Read},
 		Params: []Param{
 			inTopic, atMost("how many documents", documents.MaxLimit), cursor,
 			{Name: "path", Empty: true, Help: "`PATH` whose documents to list; empty for those that do not have a path; all where absent"},
@@ -41,20 +42,20 @@ var (
 		Answers: ok("DocumentPage"),
 	}
 	CreateDocument = Operation{
-		Method: http.MethodPost, Path: "/v1/documents/{topic}", Summary: "Store a document under an id that is generated", Access: Writes, Refusal: documentRefusal,
+		Method: http.MethodPost, Path: "/v1/documents/{topic}", Summary: "Store a document under an id that is generated", Right: Right{Action: access.Change}, Access: Writes, Refusal: documentRefusal,
 		Params: []Param{inTopic, underLock, unlocking, docPath, docCreated}, Body: sends("AnyObject"), Answers: []Answer{stored}, Refused: writing,
 	}
 	BatchDocuments = Operation{
-		Method: http.MethodPost, Path: "/v1/documents/{topic}/batch", Summary: "Change up to 500 documents, all or none", Access: Writes, Refusal: documentRefusal,
+		Method: http.MethodPost, Path: "/v1/documents/{topic}/batch", Summary: "Change up to 500 documents, all or none", Right: Right{Action: access.Change}, Access: Writes, Refusal: documentRefusal,
 		Params: []Param{inTopic}, Body: sends("DocumentBatch"), Refused: writing,
 		Answers: []Answer{{Code: http.StatusOK, Text: "The version that each change made", Type: "DocumentPage"}},
 	}
 	LoadDocuments = Operation{
-		Method: http.MethodPost, Path: "/v1/documents/{topic}/load", Summary: "Up to 1,000 documents by their ids, in their order, null where there is none", Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodPost, Path: "/v1/documents/{topic}/load", Summary: "Up to 1,000 documents by their ids, in their order, null where there is none", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic}, Body: sends("LoadRequest"), Answers: ok("DocumentPage"),
 	}
 	Document = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}", Summary: "One document", Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}", Summary: "One document", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID, docPath, ifNone},
 		Answers: []Answer{
 			{Code: http.StatusOK, Type: "Document", Headers: etag},
@@ -62,29 +63,29 @@ var (
 		},
 	}
 	PutDocument = Operation{
-		Method: http.MethodPut, Path: "/v1/documents/{topic}/{id}", Summary: "Store a document, or replace its body", Access: Writes, Refusal: documentRefusal,
+		Method: http.MethodPut, Path: "/v1/documents/{topic}/{id}", Summary: "Store a document, or replace its body", Right: Right{Action: access.Change}, Access: Writes, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID, underLock, unlocking, docPath, docCreated, docMatch, ifNone},
 		Body:   sends("AnyObject"), Answers: []Answer{replaced, stored}, Refused: writing,
 	}
 	RemoveDocument = Operation{
-		Method: http.MethodDelete, Path: "/v1/documents/{topic}/{id}", Summary: "Remove a document", Access: Writes, Refusal: documentRefusal,
+		Method: http.MethodDelete, Path: "/v1/documents/{topic}/{id}", Summary: "Remove a document", Right: Right{Action: access.Change}, Access: Writes, Refusal: documentRefusal,
 		Params:  []Param{inTopic, docID, underLock, unlocking, docPath, docMatch},
 		Answers: []Answer{{Code: http.StatusNoContent, Text: "Removed"}}, Refused: writing,
 	}
 	DocumentHistory = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/history", Summary: "All versions of a document, the oldest first", Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/history", Summary: "All versions of a document, the oldest first", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID}, Answers: ok("DocumentPage"),
 	}
 	DocumentLock = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Who holds the lock on an id", Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Who holds the lock on an id", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID}, Answers: ok("DocumentLock"),
 	}
 	LockDocument = Operation{
-		Method: http.MethodPost, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Lock an id for a time, or renew the lock that a token names", Access: Writes, Refusal: documentRefusal,
+		Method: http.MethodPost, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Lock an id for a time, or renew the lock that a token names", Right: Right{Action: access.Change}, Access: Writes, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID}, Body: sends("LockRequest"), Answers: ok("DocumentLock"), Refused: []int{http.StatusLocked},
 	}
 	UnlockDocument = Operation{
-		Method: http.MethodDelete, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Release the lock that a token names", Access: Writes, Refusal: documentRefusal,
+		Method: http.MethodDelete, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Release the lock that a token names", Right: Right{Action: access.Change}, Access: Writes, Refusal: documentRefusal,
 		Params: []Param{
 			inTopic, docID,
 			{Name: "token", Kind: Token, Help: "`TOKEN` of the lock"},

@@ -3,6 +3,7 @@ package operations
 import (
 	"net/http"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -11,7 +12,7 @@ const ndjson = "application/x-ndjson"
 // Events, one by one.
 var (
 	Events = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inTopic, from, to, where, cursor, counts(atMost("how many events at most", query.MaxLimit), query.DefaultLimit), fields,
 			{Name: "order", Kind: Word, Default: "desc", Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
@@ -19,7 +20,7 @@ var (
 		Answers: []Answer{{Code: http.StatusOK, Type: "Page", Media: []string{ndjson}, Headers: []string{"Almanac-Cursor"}}},
 	}
 	SendEvents = Operation{
-		Method: http.MethodPost, Path: "/v1/topics/{topic}/events", Summary: "Store events", Access: Writes,
+		Method: http.MethodPost, Path: "/v1/topics/{topic}/events", Summary: "Store events", Right: Right{Action: access.Send}, Access: Writes,
 		Params: []Param{
 			inTopic,
 			{Name: "Idempotency-Key", In: Header, MaxBytes: 256, Help: "the same key and body are stored once; another body under the key is refused (422)"},
@@ -46,11 +47,11 @@ var (
 		Refused: []int{http.StatusUnprocessableEntity, http.StatusUnsupportedMediaType}, Refusal: "RefusedLines",
 	}
 	Event = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/events/{ts}/{id}", Summary: "One event", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/events/{ts}/{id}", Summary: "One event", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{inTopic, eventTs, eventID}, Answers: ok("Event"),
 	}
 	Around = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/around/{ts}/{id}", Summary: "An event and its neighbours", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/around/{ts}/{id}", Summary: "An event and its neighbours", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inTopic, eventTs, eventID,
 			{Name: "n", Kind: Number, Least: 1, Most: query.MaxAround, Help: "how many events on each side"},
@@ -59,7 +60,7 @@ var (
 		Answers: ok("Around"),
 	}
 	Tail = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/tail", Summary: "Events as they are routed", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/tail", Summary: "Events as they are routed", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inTopic, where, fields,
 			{Name: "from_pos", Help: "`POSITION` to go on behind (default: from now on)", Note: "; as Last-Event-ID. It is refused where what it names is lost"},

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/query/series"
 	"github.com/almanac-events/almanac/query/trail"
 	"github.com/almanac-events/almanac/query/usage"
@@ -21,7 +22,7 @@ var (
 // Reads of topics of one kind.
 var (
 	Series = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/series", Summary: "Series of a topic of kind metric", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/series", Summary: "Series of a topic of kind metric", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inTopic,
 			{Name: "metric", Help: "only series of this `NAME`"}, seriesOf,
@@ -30,7 +31,7 @@ var (
 		Answers: ok("SeriesList"),
 	}
 	Align = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/align", Summary: "Aligned and reduced points of a metric", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/align", Summary: "Aligned and reduced points of a metric", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inTopic,
 			{Name: "metric", Kind: Texts, Required: true, Help: "`NAME` of the metric; given several times, each of them"}, seriesOf, from, to,
@@ -44,7 +45,7 @@ var (
 		Answers: ok("Aligned"),
 	}
 	Usage = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage", Summary: "Bills of a topic of kind meter, or with `at` what is held at an instant", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage", Summary: "Bills of a topic of kind meter, or with `at` what is held at an instant", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits,
 			{Name: "group_by", Words: texts(slices.Concat(usage.Groupings, usage.Pairs)), Help: "a bill for each: space, provider, customer, meter, day or month; or space,customer or provider,customer"},
@@ -53,12 +54,12 @@ var (
 		Answers: []Answer{{Code: http.StatusOK, Type: "Usage", Or: "Sizes"}},
 	}
 	UsageDiffs = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage/diffs", Summary: "The diffs behind a bill, the oldest first", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage/diffs", Summary: "The diffs behind a bill, the oldest first", Right: Right{Action: access.Read}, Access: Reads,
 		Params:  []Param{inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits, limit, cursor},
 		Answers: ok("UsageDiffs"),
 	}
 	Trail = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/trail", Summary: "Changes with how they ended, and the activity of requests, of a topic of kind audit", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/trail", Summary: "Changes with how they ended, and the activity of requests, of a topic of kind audit", Right: Right{Action: access.Read}, Access: Reads,
 		Description: "Besides scope one of these must be given - request, resource, actor, service with resource_type, or open.",
 		Params: []Param{
 			inTopic,

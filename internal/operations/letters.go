@@ -1,6 +1,10 @@
 package operations
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
 
 // MaxLetters bounds a list of dead letters.
 const MaxLetters = 1000
@@ -15,20 +19,20 @@ var (
 // Dead letters.
 var (
 	DeadLetters = Operation{
-		Method: http.MethodGet, Path: "/v1/dead", Summary: "Dead letters", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/dead", Summary: "Dead letters", Right: Right{Action: access.Operate}, Access: Reads,
 		Params: []Param{ofTopic, atMost("how many", MaxLetters)}, Answers: ok("DeadLetters"),
 	}
 	DeadLetter = Operation{
-		Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Right: Right{access.Operate, OfAll}, Access: Reads,
 		Params:  []Param{{Name: "seq", In: Path, Required: true, Help: "the id of a dead letter: its number and time. A number alone is what has it now"}},
 		Answers: ok("DeadLetter"),
 	}
 	RetryLetters = Operation{
-		Method: http.MethodPost, Path: "/v1/dead/retry", Summary: "Send dead letters again", Access: Writes,
+		Method: http.MethodPost, Path: "/v1/dead/retry", Summary: "Send dead letters again", Right: Right{access.Operate, OfAll}, Access: Writes,
 		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id, or its number alone"}}, Answers: resolved,
 	}
 	DropLetters = Operation{
-		Method: http.MethodPost, Path: "/v1/dead/drop", Summary: "Drop dead letters", Access: Writes,
+		Method: http.MethodPost, Path: "/v1/dead/drop", Summary: "Drop dead letters", Right: Right{access.Operate, OfAll}, Access: Writes,
 		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id"}}, Answers: resolved,
 	}
 )

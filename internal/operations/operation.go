@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // Operation is something that can be asked for.
@@ -21,6 +23,8 @@ type Operation struct {
 	Refused []int
 	// Refusal is the type of a refusal; empty: Error.
 	Refusal string
+	// Right is what the request needs of who asks.
+	Right Right
 	// Access says what the request does to what is stored.
 	Access Access
 	// Foreign: parameters and refusals follow the rules of another program, such as ClickHouse.
@@ -113,10 +117,15 @@ func (o *Operation) Names() (names []string) {
 
 // Codes are the status codes of refusals, in order.
 func (o *Operation) Codes() []int {
+	var asked []int
+	if o.Right.Action != access.Open {
+		asked = []int{http.StatusUnauthorized, http.StatusForbidden}
+	}
 	if o.Foreign {
-		return o.Refused
+		return append(asked, o.Refused...)
 	}
 	codes := append([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, o.Refused...)
+	codes = append(codes, asked...)
 	if o.Body != nil {
 		codes = append(codes, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge)
 	}

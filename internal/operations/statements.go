@@ -1,6 +1,10 @@
 package operations
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
 
 const anything = "*/*"
 
@@ -12,21 +16,21 @@ var (
 // Statements.
 var (
 	SQL = Operation{
-		Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Access: Reads,
+		Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Right: Right{access.SQL, OfAll}, Access: Reads,
 		Params:  []Param{{Name: "format", Help: "`NAME` of a ClickHouse format; JSONEachRow unless told"}},
 		Body:    &Body{Media: []string{"text/plain"}},
 		Answers: []Answer{{Code: http.StatusOK, Text: "OK, in the format that was asked for", Media: []string{anything}}},
 	}
 	ClickHouse = Operation{
-		Method: http.MethodGet, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Access: Reads, Foreign: true,
+		Method: http.MethodGet, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Right: Right{access.SQL, OfAll}, Access: Reads, Foreign: true,
 		Params: []Param{statement}, Answers: relayed,
 	}
 	ClickHousePost = Operation{
-		Method: http.MethodPost, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Access: Reads, Foreign: true,
+		Method: http.MethodPost, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Right: Right{access.SQL, OfAll}, Access: Reads, Foreign: true,
 		Params: []Param{statement}, Body: &Body{Optional: true, Media: []string{anything}}, Answers: relayed,
 	}
 	ClickHousePing = Operation{
-		Method: http.MethodGet, Path: "/clickhouse/ping", Summary: "Whether ClickHouse answers", Foreign: true,
+		Method: http.MethodGet, Path: "/clickhouse/ping", Summary: "Whether ClickHouse answers", Right: Right{access.Open, OfAll}, Foreign: true,
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{anything}}},
 	}
 )

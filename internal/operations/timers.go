@@ -3,6 +3,7 @@ package operations
 import (
 	"net/http"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
@@ -26,11 +27,11 @@ const maxTimerPage = 1000
 // Timers and their groups.
 var (
 	TimerGroups = Operation{
-		Method: http.MethodGet, Path: "/v1/timers", Summary: "The groups of timers, and how their timers are", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/timers", Summary: "The groups of timers, and how their timers are", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{timerTopic}, Answers: ok("TimerGroups"),
 	}
 	Timers = Operation{
-		Method: http.MethodGet, Path: "/v1/timers/{group}", Summary: "Timers of a group that are in the front, by due time", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/timers/{group}", Summary: "Timers of a group that are in the front, by due time", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inGroup, timerTopic,
 			{Name: "state", Words: states, Help: "only timers in this `STATE`"},
@@ -41,41 +42,41 @@ var (
 		Answers: ok("Timers"),
 	}
 	CreateTimer = Operation{
-		Method: http.MethodPost, Path: "/v1/timers/{group}", Summary: "Create a timer; the same content again is the same timer", Access: Writes,
+		Method: http.MethodPost, Path: "/v1/timers/{group}", Summary: "Create a timer; the same content again is the same timer", Right: Right{Action: access.Change}, Access: Writes,
 		Params: ofGroup, Body: sends("TimerRequest"), Answers: []Answer{oneTimer, newTimer}, Refused: conflict,
 	}
 	TimerGroup = Operation{
-		Method: http.MethodGet, Path: "/v1/timers/{group}/config", Summary: "A group's settings", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/timers/{group}/config", Summary: "A group's settings", Right: Right{Action: access.Read}, Access: Reads,
 		Params: ofGroup, Answers: ok("TimerGroup"),
 	}
 	SetTimerGroup = Operation{
-		Method: http.MethodPut, Path: "/v1/timers/{group}/config", Summary: "Declare a group, or replace its settings; its slots are frozen", Access: Writes,
+		Method: http.MethodPut, Path: "/v1/timers/{group}/config", Summary: "Declare a group, or replace its settings; its slots are frozen", Right: Right{Action: access.Operate}, Access: Writes,
 		Params: ofGroup, Body: sends("TimerGroupRequest"), Answers: append(ok("TimerGroup"), Answer{Code: http.StatusCreated, Type: "TimerGroup"}), Refused: conflict,
 	}
 	Timer = Operation{
-		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}", Summary: "One timer", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}", Summary: "One timer", Right: Right{Action: access.Read}, Access: Reads,
 		Params: ofTimer, Answers: []Answer{oneTimer},
 	}
 	UpdateTimer = Operation{
-		Method: http.MethodPatch, Path: "/v1/timers/{group}/{id}", Summary: "Change a pending timer", Access: ReadsAndWrites,
+		Method: http.MethodPatch, Path: "/v1/timers/{group}/{id}", Summary: "Change a pending timer", Right: Right{Action: access.Change}, Access: ReadsAndWrites,
 		Params: append([]Param{timerMatch}, ofTimer...), Body: &Body{Type: "TimerRequest", Private: true}, Answers: []Answer{oneTimer},
 		Refused: []int{http.StatusConflict, http.StatusPreconditionFailed},
 	}
 	DeleteTimer = Operation{
-		Method: http.MethodDelete, Path: "/v1/timers/{group}/{id}", Summary: "Cancel a timer; 202 where it is being called at this moment", Access: Writes,
+		Method: http.MethodDelete, Path: "/v1/timers/{group}/{id}", Summary: "Cancel a timer; 202 where it is being called at this moment", Right: Right{Action: access.Change}, Access: Writes,
 		Params: append([]Param{timerMatch}, ofTimer...), Answers: []Answer{accepted("InFlight"), {Code: http.StatusNoContent}},
 		Refused: []int{http.StatusConflict, http.StatusPreconditionFailed},
 	}
 	FireTimer = Operation{
-		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/fire", Summary: "Make a pending timer due now", Access: ReadsAndWrites,
+		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/fire", Summary: "Make a pending timer due now", Right: Right{Action: access.Change}, Access: ReadsAndWrites,
 		Params: ofTimer, Answers: []Answer{oneTimer}, Refused: conflict,
 	}
 	RetryTimer = Operation{
-		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/retry", Summary: "Make a failed timer pending again", Access: ReadsAndWrites,
+		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/retry", Summary: "Make a failed timer pending again", Right: Right{Action: access.Change}, Access: ReadsAndWrites,
 		Params: ofTimer, Answers: []Answer{oneTimer}, Refused: conflict,
 	}
 	TimerHistory = Operation{
-		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}/history", Summary: "Every transition of a timer, oldest first", Access: Reads,
+		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}/history", Summary: "Every transition of a timer, oldest first", Right: Right{Action: access.Read}, Access: Reads,
 		Params: ofTimer, Answers: ok("Timers"),
 	}
 )

@@ -25,7 +25,7 @@ func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFu
 
 // allowed returns why who asks may not make a request.
 func allowed(op *operations.Operation, r *http.Request) error {
-	who, right := access.From(r.Context()), op.Right()
+	who, right := access.From(r.Context()), op.Right
 	switch right.Of {
 	case operations.OfAll:
 		return who.May(right.Action, "")
