@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,7 +118,11 @@ func (p *Principal) MaySome(a Action) error {
 			return nil
 		}
 	}
-	return p.May(a, "")
+	err := p.May(a, "")
+	if denied := (*Denied)(nil); errors.As(err, &denied) {
+		denied.Some = true
+	}
+	return err
 }
 
 // Topics returns those of all that the principal may do an action on: what a list shows.
@@ -140,12 +145,16 @@ type Denied struct {
 	Name   string // of the token; empty: there is none
 	Action Action
 	Topic  string // empty: all topics
+	Some   bool   // the right for any topic would do
 	Roles  []Role // that would allow it
 }
 
 func (d *Denied) Error() string {
 	of := "all topics"
-	if d.Topic != "" {
+	switch {
+	case d.Some:
+		of = "any topic"
+	case d.Topic != "":
 		of = fmt.Sprintf("topic %q", d.Topic)
 	}
 	roles := make([]string, len(d.Roles))
