@@ -84,14 +84,14 @@ func TestAuthenticate(t *testing.T) {
 		ok  bool
 		why string
 	}{
-		"right":               {Asked{secret, inside, now}, true, ""},
-		"mapped address":      {Asked{secret, netip.MustParseAddr("::ffff:10.1.2.3"), now}, true, ""},
-		"none":                {Asked{"", inside, now}, false, "form"},
-		"no token's":          {Asked{other, inside, now}, false, "an id that no token has"},
-		"wrong, id right":     {Asked{secret[:len(secret)-1] + "!", inside, now}, false, "a wrong secret"},
-		"past its end":        {Asked{secret, inside, now.Add(time.Hour)}, false, "ended"},
-		"from elsewhere":      {Asked{secret, netip.MustParseAddr("192.0.2.1"), now}, false, "another network"},
-		"the digest as given": {Asked{DigestOf(secret).String(), inside, now}, false, "form"},
+		"right":               {Asked{Secret: secret, Peer: inside, At: now}, true, ""},
+		"mapped address":      {Asked{Secret: secret, Peer: netip.MustParseAddr("::ffff:10.1.2.3"), At: now}, true, ""},
+		"none":                {Asked{Secret: "", Peer: inside, At: now}, false, "form"},
+		"no token's":          {Asked{Secret: other, Peer: inside, At: now}, false, "an id that no token has"},
+		"wrong, id right":     {Asked{Secret: secret[:len(secret)-1] + "!", Peer: inside, At: now}, false, "a wrong secret"},
+		"past its end":        {Asked{Secret: secret, Peer: inside, At: now.Add(time.Hour)}, false, "ended"},
+		"from elsewhere":      {Asked{Secret: secret, Peer: netip.MustParseAddr("192.0.2.1"), At: now}, false, "another network"},
+		"the digest as given": {Asked{Secret: DigestOf(secret).String(), Peer: inside, At: now}, false, "form"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +104,40 @@ func TestAuthenticate(t *testing.T) {
 			}
 			if strings.Contains(why, secret) {
 				t.Errorf("the reason has the secret: %s", why)
+			}
+		})
+	}
+}
+
+// A certificate stands for the token that has its subject, while both are valid.
+func TestCertified(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	secret, id := NewSecret()
+	tokens := NewTokens([]Token{
+		{Name: "api", Subject: "CN=api,O=Acme", Grants: []Grant{{RoleWrite, []string{"app"}}}, Expires: now.Add(2 * time.Hour), From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		{Name: "other", ID: id, Digest: DigestOf(secret)},
+	})
+	inside := netip.MustParseAddr("10.1.2.3")
+	for name, c := range map[string]struct {
+		Asked
+		why string // empty: it is taken
+	}{
+		"its subject":           {Asked{Subject: "CN=api,O=Acme", SubjectEnds: now.Add(time.Hour), Peer: inside, At: now}, ""},
+		"another's":             {Asked{Subject: "CN=api", SubjectEnds: now.Add(time.Hour), Peer: inside, At: now}, "no token has: CN=api"},
+		"none":                  {Asked{SubjectEnds: now.Add(time.Hour), Peer: inside, At: now}, "no token has"},
+		"a certificate's end":   {Asked{Subject: "CN=api,O=Acme", SubjectEnds: now, Peer: inside, At: now}, "ended"},
+		"the token's end":       {Asked{Subject: "CN=api,O=Acme", SubjectEnds: now.Add(3 * time.Hour), Peer: inside, At: now.Add(2 * time.Hour)}, "ended"},
+		"from another network":  {Asked{Subject: "CN=api,O=Acme", SubjectEnds: now.Add(time.Hour), Peer: netip.MustParseAddr("192.0.2.1"), At: now}, "another network"},
+		"the name of a token":   {Asked{Subject: "other", SubjectEnds: now.Add(time.Hour), Peer: inside, At: now}, "no token has"},
+		"the id of a token":     {Asked{Subject: id, SubjectEnds: now.Add(time.Hour), Peer: inside, At: now}, "no token has"},
+		"a subject as a secret": {Asked{Secret: "CN=api,O=Acme", Peer: inside, At: now}, "no token has"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, why, err := tokens.Certified(&c.Asked)
+			if (err == nil) != (c.why == "") || !strings.Contains(why, c.why) || err == nil && p.Name != "api" {
+				t.Errorf("%+v, %q, %v", p, why, err)
 			}
 		})
 	}
@@ -148,8 +182,13 @@ func TestParse(t *testing.T) {
 		"an end":             {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", sql: true, expires: soon}]`, "expected a date"},
 		"a name":             {`tokens: [{name: "a b", id: ` + id + `, hash: "` + hash + `", sql: true}]`, "a name is"},
 		"two of one name":    {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: a, id: zzzzzz, hash: "` + hash + `", sql: true}]`, ""},
-		"two of one id":      {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: b, id: ` + id + `, hash: "` + hash + `", sql: true}]`, "the id of another"},
+		"two of one id":      {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: b, id: ` + id + `, hash: "` + hash + `", sql: true}]`, "the id or the subject of another"},
 		"not YAML":           {"tokens: [", "not a token"},
+		"a subject":          {`tokens: [{name: api, subject: "CN=api,O=Acme", write: [app]}]`, ""},
+		"subject and hash":   {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", subject: CN=api, sql: true}]`, "leave those out"},
+		"no subject":         {`tokens: [{name: api, subject: api, sql: true}]`, "such as CN=api"},
+		"two of one subject": {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=api, sql: true}]`, "of another"},
+		"two subjects":       {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=b, sql: true}]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

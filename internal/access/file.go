@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -20,6 +21,7 @@ import (
 const (
 	MaxTokens      = 1000
 	maxGrantTopics = 1000
+	maxSubject     = 1024
 )
 
 // names of tokens are in logs, metrics and trails.
@@ -28,8 +30,9 @@ var tokenName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 // record is a token as files and the registry hold it.
 type record struct {
 	Name    string         `yaml:"name" json:"name"`
-	ID      string         `yaml:"id" json:"id"`
-	Hash    string         `yaml:"hash" json:"hash"`
+	ID      string         `yaml:"id,omitempty" json:"id,omitempty"`
+	Hash    string         `yaml:"hash,omitempty" json:"hash,omitempty"`
+	Subject string         `yaml:"subject,omitempty" json:"subject,omitempty"`
 	Write   []string       `yaml:"write,omitempty,flow" json:"write,omitempty"`
 	Read    []string       `yaml:"read,omitempty,flow" json:"read,omitempty"`
 	Operate []string       `yaml:"operate,omitempty,flow" json:"operate,omitempty"`
@@ -51,6 +54,7 @@ type rateRecord struct {
 //	tokens:
 //	  - {name: api, id: k3f9q2, hash: "sha256:…", write: [app, auth], expires: 2027-11-01, rate: {events: 5000, bytes: 10485760}}
 //	  - {name: grafana, id: p0x7aa, hash: "sha256:…", read: ["*"], sql: true, from: [10.0.0.0/8]}
+//	  - {name: shipper, subject: "CN=shipper,O=Acme", write: [app]}
 //
 // An error names the token and what is wrong with it, and holds no secret.
 func Parse(text []byte) ([]Token, error) {
@@ -71,8 +75,8 @@ func Parse(text []byte) ([]Token, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(out, func(o Token) bool { return o.ID == t.ID }) {
-			return nil, fmt.Errorf("%w: %q has the id of another: each has its own", ErrToken, t.Name)
+		if slices.ContainsFunc(out, func(o Token) bool { return o.ID == t.ID && o.Subject == t.Subject }) {
+			return nil, fmt.Errorf("%w: %q has the id or the subject of another: each has its own", ErrToken, t.Name)
 		}
 		out = append(out, t)
 	}
@@ -122,10 +126,15 @@ func (r *record) token() (t Token, err error) {
 		return bad("a name is at most 63 of a-z, 0-9, '.', '_' and '-'")
 	}
 	digest, ok := parseDigest(r.Hash)
-	if !ok || len(r.ID) != idLen {
+	switch {
+	case r.Subject != "" && (r.ID != "" || r.Hash != ""):
+		return bad("subject stands in place of id and hash: leave those out")
+	case r.Subject != "" && (len(r.Subject) > maxSubject || !strings.Contains(r.Subject, "=")):
+		return bad("subject %q: expected that of a certificate, such as CN=api", r.Subject)
+	case r.Subject == "" && (!ok || len(r.ID) != idLen):
 		return bad("id and hash are as `almanac token add` prints them")
 	}
-	t = Token{Name: r.Name, ID: r.ID, Digest: digest, From: r.From}
+	t = Token{Name: r.Name, ID: r.ID, Digest: digest, Subject: r.Subject, From: r.From}
 	for _, g := range []Grant{{RoleWrite, r.Write}, {RoleRead, r.Read}, {RoleOperate, r.Operate}} {
 		if len(g.Topics) == 0 {
 			continue
@@ -174,7 +183,10 @@ func parseEnd(s string) (time.Time, error) {
 
 // recordOf is a token as it is held.
 func recordOf(t *Token) record {
-	r := record{Name: t.Name, ID: t.ID, Hash: t.Digest.String(), From: t.From}
+	r := record{Name: t.Name, ID: t.ID, Subject: t.Subject, From: t.From}
+	if t.Subject == "" {
+		r.Hash = t.Digest.String()
+	}
 	for _, g := range t.Grants {
 		switch g.Role {
 		case RoleWrite:

@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// Token is who holds a secret, and what it may do.
+// Token is who holds a secret, or a certificate, and what it may do.
 type Token struct {
 	Name   string
 	ID     string
 	Digest Digest
-	Grants []Grant
+	// Subject, in place of ID and Digest, is that of the holder's certificate, as RFC 2253 writes it: CN=api,O=Acme.
+	Subject string
+	Grants  []Grant
 	// Expires is when it ends; zero: never.
 	Expires time.Time
 	// From are the networks that it may come from; none: any.
@@ -29,27 +31,37 @@ type Rate struct {
 }
 
 // Tokens are all that are known. The zero value knows none.
-type Tokens struct{ byID map[string]*Token }
+type Tokens struct{ byID, bySubject map[string]*Token }
 
-// NewTokens returns a set. Of several with one id the last counts.
+// NewTokens returns a set. Of several with one id or subject the last counts.
 func NewTokens(all ...[]Token) *Tokens {
-	t := &Tokens{byID: map[string]*Token{}}
+	t := &Tokens{byID: map[string]*Token{}, bySubject: map[string]*Token{}}
 	for _, some := range all {
 		for i := range some {
-			t.byID[some[i].ID] = &some[i]
+			if one := &some[i]; one.Subject != "" {
+				t.bySubject[one.Subject] = one
+			} else {
+				t.byID[one.ID] = one
+			}
 		}
 	}
 	return t
 }
 
 // Len returns how many tokens there are.
-func (t *Tokens) Len() int { return len(t.byID) }
+func (t *Tokens) Len() int { return len(t.byID) + len(t.bySubject) }
 
 // Asked is what comes with a request.
 type Asked struct {
 	Secret string
-	Peer   netip.Addr
-	At     time.Time
+	// Subject is that of the certificate that the client showed and that was verified, and SubjectEnds when it is no longer
+	// valid. Empty: none.
+	Subject     string
+	SubjectEnds time.Time
+	Peer        netip.Addr
+	// Loopback says that the connection is this machine's own.
+	Loopback bool
+	At       time.Time
 }
 
 // Authenticate returns who asks. Whatever is wrong with a secret, the error is ErrUnauthenticated, and the digests of two
@@ -70,12 +82,31 @@ func (t *Tokens) Authenticate(a *Asked) (p *Principal, why string, err error) {
 		return nil, "an id that no token has: " + id, ErrUnauthenticated
 	case !same:
 		return nil, "a wrong secret for token " + token.Name, ErrUnauthenticated
-	case !token.Expires.IsZero() && !a.At.Before(token.Expires):
-		return nil, "token " + token.Name + " ended " + token.Expires.UTC().Format(time.RFC3339), ErrUnauthenticated
-	case len(token.From) > 0 && !slices.ContainsFunc(token.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap()) }):
-		return nil, "token " + token.Name + " from another network: " + a.Peer.String(), ErrUnauthenticated
 	}
-	return &Principal{Name: token.Name, Grants: token.Grants, Token: token}, "", nil
+	return token.taken(a)
+}
+
+// Certified returns who asks by a certificate.
+func (t *Tokens) Certified(a *Asked) (p *Principal, why string, err error) {
+	token := t.bySubject[a.Subject]
+	switch {
+	case a.Subject == "" || token == nil:
+		return nil, "a certificate whose subject no token has: " + a.Subject, ErrUnauthenticated
+	case !a.At.Before(a.SubjectEnds): // the connection may have been made before
+		return nil, "the certificate of token " + token.Name + " ended " + a.SubjectEnds.UTC().Format(time.RFC3339), ErrUnauthenticated
+	}
+	return token.taken(a)
+}
+
+// taken returns the holder, where the token is valid at that time and from there.
+func (t *Token) taken(a *Asked) (p *Principal, why string, err error) {
+	switch {
+	case !t.Expires.IsZero() && !a.At.Before(t.Expires):
+		return nil, "token " + t.Name + " ended " + t.Expires.UTC().Format(time.RFC3339), ErrUnauthenticated
+	case len(t.From) > 0 && !slices.ContainsFunc(t.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap()) }):
+		return nil, "token " + t.Name + " from another network: " + a.Peer.String(), ErrUnauthenticated
+	}
+	return &Principal{Name: t.Name, Grants: t.Grants, Token: t}, "", nil
 }
 
 // Anonymous returns a client without a secret: on a loopback listener of an `up` it may do what OnLoopback has.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -52,6 +53,11 @@ type Config struct {
 	// the secret.
 	Tokens    Authenticator
 	OnRefused func(why string)
+	// Open says that a client without a token may do beyond loopback what it may on it.
+	Open bool
+	// TLS is what HTTP, OTLP and Elastic speak; nil: plain text. An Authenticator is given the subject of a client's
+	// certificate that it verifies.
+	TLS *tls.Config
 	// Health answers /healthz, /readyz and /version.
 	Health http.Handler
 	// Draining is called when Run begins to end.
@@ -170,13 +176,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	var servers []server
 	if g.cfg.HTTP != nil {
-		servers = append(servers, serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
+		servers = append(servers, g.serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
 	}
 	if g.cfg.Elastic != nil {
-		servers = append(servers, serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic, request.Fail), failed))
+		servers = append(servers, g.serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic, request.Fail), failed))
 	}
 	if g.cfg.OTLPHTTP != nil {
-		servers = append(servers, serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(&g.otlp, otlp.Fail), failed))
+		servers = append(servers, g.serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(&g.otlp, otlp.Fail), failed))
 	}
 	grpcServer := make(chan server, 1)
 	go g.serveGRPC(grpcServer, failed)
@@ -219,7 +225,7 @@ func (g *Gateway) serveGRPC(served chan<- server, failed chan<- error) {
 		served <- nil
 		return
 	}
-	s := g.logs.NewGRPC()
+	s := g.logs.NewGRPC(g.cfg.TLS)
 	served <- s
 	if err := s.Serve(limited(g.cfg.OTLPGRPC, maxGRPC)); err != nil {
 		select {

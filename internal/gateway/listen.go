@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -35,13 +36,13 @@ const (
 type httpServer struct{ srv *http.Server }
 
 // serveHTTP serves a handler.
-func serveHTTP(name string, l net.Listener, h http.Handler, failed chan<- error) server {
+func (g *Gateway) serveHTTP(name string, l net.Listener, h http.Handler, failed chan<- error) server {
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerWait, IdleTimeout: idleWait, WriteTimeout: answerWait, MaxHeaderBytes: headerBytes,
 		ErrorLog: quiet(),
 	}
 	go func() {
-		if err := srv.Serve(limited(l, maxConnections)); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := srv.Serve(Secured(limited(l, maxConnections), g.cfg.TLS)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case failed <- fmt.Errorf("%s: %w", name, err):
 			default:
@@ -49,6 +50,15 @@ func serveHTTP(name string, l net.Listener, h http.Handler, failed chan<- error)
 		}
 	}()
 	return &httpServer{srv}
+}
+
+// Secured returns a listener of TLS, or l where c is nil. HTTP over it is 1.1, whose bounds on a connection
+// are those of this package; HTTP/2 would have streams and windows of its own.
+func Secured(l net.Listener, c *tls.Config) net.Listener {
+	if c == nil {
+		return l
+	}
+	return tls.NewListener(l, c)
 }
 
 // Shutdown implements server.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"net/netip"
 
 	"github.com/almanac-events/almanac/internal/access"
 )
@@ -11,23 +10,33 @@ import (
 type Authenticator interface {
 	// Run keeps what is known of tokens true until ctx ends.
 	Run(ctx context.Context) error
-	Authenticate(ctx context.Context, secret string, peer netip.Addr) (p *access.Principal, why string, err error)
+	Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error)
 }
 
-// who is what each listener finds out who asks by; nil where nothing is asked. A client without a secret may do on
-// loopback what changes nothing that is stored and does not cost without bound.
-func (g *Gateway) who() func(ctx context.Context, secret string, peer netip.Addr, loopback bool) (*access.Principal, error) {
-	if g.cfg.Tokens == nil {
-		return nil
-	}
-	return func(ctx context.Context, secret string, peer netip.Addr, loopback bool) (*access.Principal, error) {
-		if !access.Formed(secret) { // none, or a password that a client must have for its own sake: never a token's
-			return access.Anonymous(loopback), nil
+// Who is what each listener finds out who asks by. A client without a secret may do on loopback what changes nothing that is
+// stored and does not cost without bound, and elsewhere too where open says so. So may one whose certificate
+// no token names: health is for all. refused hears why a secret or a certificate is none.
+func Who(tokens Authenticator, open bool, refused func(why string)) func(context.Context, *access.Asked) (*access.Principal, error) {
+	return func(ctx context.Context, a *access.Asked) (*access.Principal, error) {
+		formed := access.Formed(a.Secret) // else none, or a password that a client must have for its own sake: never a token's
+		if !formed && a.Subject == "" {
+			return access.Anonymous(a.Loopback || open), nil
 		}
-		p, why, err := g.cfg.Tokens.Authenticate(ctx, secret, peer)
+		p, why, err := tokens.Authenticate(ctx, a)
 		if err != nil {
-			g.cfg.OnRefused(why)
+			refused(why)
+		}
+		if err != nil && !formed {
+			return access.Anonymous(a.Loopback || open), nil
 		}
 		return p, err
 	}
+}
+
+// who is Who of the gateway; nil where nothing is asked.
+func (g *Gateway) who() func(context.Context, *access.Asked) (*access.Principal, error) {
+	if g.cfg.Tokens == nil {
+		return nil
+	}
+	return Who(g.cfg.Tokens, g.cfg.Open, g.cfg.OnRefused)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -131,15 +130,19 @@ func (k *Keeper) read() error {
 // Tokens returns those that are valid now.
 func (k *Keeper) Tokens() *access.Tokens { return k.tokens.Load() }
 
-// Authenticate is that of the tokens. Of a peer that tries too often it waits before it answers, until ctx ends.
-func (k *Keeper) Authenticate(ctx context.Context, secret string, peer netip.Addr) (p *access.Principal, why string, err error) {
-	now := time.Now()
-	p, why, err = k.Tokens().Authenticate(&access.Asked{Secret: secret, Peer: peer, At: now})
+// Authenticate returns who asks: by the secret, else by the certificate. Of a peer that tries secrets too often it waits before it
+// answers, until ctx ends. A certificate was verified before, so nothing is learnt by trying some.
+func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error) {
+	a.At = time.Now()
+	if !access.Formed(a.Secret) && a.Subject != "" {
+		return k.Tokens().Certified(a)
+	}
+	p, why, err = k.Tokens().Authenticate(a)
 	if err == nil {
 		return p, "", nil
 	}
 	k.mu.Lock()
-	wait := k.failures.Add(peer, now)
+	wait := k.failures.Add(a.Peer, a.At)
 	k.mu.Unlock()
 	if wait > 0 {
 		t := time.NewTimer(wait)

@@ -119,7 +119,7 @@ func TestLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		secrets = append(secrets, secret)
-		p, why, err := k.Authenticate(t.Context(), secret, peer)
+		p, why, err := k.Authenticate(t.Context(), &access.Asked{Secret: secret, Peer: peer})
 		if err != nil || p.Name != access.LocalName || p.May(access.Admin, "") != nil {
 			t.Errorf("%+v, %s, %v", p, why, err)
 		}
@@ -145,7 +145,7 @@ func TestWrongSecretsWait(t *testing.T) {
 		wrong, _ := access.NewSecret()
 		begin := time.Now()
 		for range 12 {
-			if _, _, err := k.Authenticate(t.Context(), wrong, peer); err == nil {
+			if _, _, err := k.Authenticate(t.Context(), &access.Asked{Secret: wrong, Peer: peer}); err == nil {
 				t.Fatal("a wrong secret is taken")
 			}
 		}
@@ -153,7 +153,7 @@ func TestWrongSecretsWait(t *testing.T) {
 			t.Errorf("twelve wrong secrets took %s", took)
 		}
 		begin = time.Now()
-		if _, why, err := k.Authenticate(t.Context(), secret, peer); err != nil || time.Since(begin) != 0 {
+		if _, why, err := k.Authenticate(t.Context(), &access.Asked{Secret: secret, Peer: peer}); err != nil || time.Since(begin) != 0 {
 			t.Errorf("%s, %v after %s", why, err, time.Since(begin))
 		}
 	})

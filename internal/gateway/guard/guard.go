@@ -21,7 +21,7 @@ type Config struct {
 	Fail    Refuser
 	OnError func(error)
 	// Who says who asks; nil: Almanac itself, of whom nothing is asked.
-	Who func(ctx context.Context, secret string, peer netip.Addr, loopback bool) (*access.Principal, error)
+	Who func(context.Context, *access.Asked) (*access.Principal, error)
 }
 
 // answers are the headers of every answer. A handler whose answer is a page replaces them.
@@ -46,13 +46,22 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 		who := access.Almanac
 		if cfg.Who != nil {
 			var err error
-			if who, err = cfg.Who(r.Context(), access.SecretOf(r.Header), peerOf(r.RemoteAddr), ask.Loopback); err != nil {
+			if who, err = cfg.Who(r.Context(), asked(r, ask.Loopback)); err != nil {
 				cfg.Fail(w, r, err)
 				return
 			}
 		}
 		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
 	})))
+}
+
+// asked is what tells who sent a request.
+func asked(r *http.Request, loopback bool) *access.Asked {
+	a := &access.Asked{Secret: access.SecretOf(r.Header), Peer: peerOf(r.RemoteAddr), Loopback: loopback}
+	if r.TLS != nil {
+		a.Subject, a.SubjectEnds = request.SubjectOf(r.TLS)
+	}
+	return a
 }
 
 // peerOf is the address in a connection's; not valid where there is none.

@@ -3,6 +3,7 @@ package otlp
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/gzip" // exporters compress with it
 	"google.golang.org/grpc/keepalive"
@@ -27,6 +30,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/gateway/request"
 )
 
 // Bounds of the gRPC listener.
@@ -53,10 +57,15 @@ type GRPC struct {
 	wait  time.Duration // readWait, but in tests
 }
 
-// NewGRPC prepares a server of the input.
-func (in *Input) NewGRPC() *GRPC {
+// NewGRPC prepares a server of the input; secure is its TLS, nil for plain text.
+func (in *Input) NewGRPC(secure *tls.Config) *GRPC {
 	g := &GRPC{reads: make(chan struct{}, maxReads), wait: readWait}
+	speaks := insecure.NewCredentials()
+	if secure != nil {
+		speaks = credentials.NewTLS(secure)
+	}
 	g.srv = grpc.NewServer(
+		grpc.Creds(speaks),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(5*time.Second), grpc.MaxHeaderListSize(32<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
@@ -170,17 +179,19 @@ func (in *Input) asked(ctx context.Context, md metadata.MD) (context.Context, er
 	if in.cfg.Who == nil {
 		return access.With(ctx, access.Almanac), nil
 	}
-	var from netip.AddrPort
-	loopback := false
+	a := &access.Asked{Secret: access.SecretOf(http.Header{"Authorization": md.Get("authorization")})}
 	if p, ok := peer.FromContext(ctx); ok {
-		from, _ = netip.ParseAddrPort(p.Addr.String())
+		from, _ := netip.ParseAddrPort(p.Addr.String())
+		a.Peer = from.Addr()
 		if p.LocalAddr != nil {
 			local, _ := netip.ParseAddrPort(p.LocalAddr.String())
-			loopback = local.Addr().Unmap().IsLoopback()
+			a.Loopback = local.Addr().Unmap().IsLoopback()
+		}
+		if t, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			a.Subject, a.SubjectEnds = request.SubjectOf(&t.State)
 		}
 	}
-	secret := access.SecretOf(http.Header{"Authorization": md.Get("authorization")})
-	who, err := in.cfg.Who(ctx, secret, from.Addr(), loopback)
+	who, err := in.cfg.Who(ctx, a)
 	if err != nil {
 		return ctx, err
 	}

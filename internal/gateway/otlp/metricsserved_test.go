@@ -80,7 +80,7 @@ func wide(t *testing.T) []byte {
 func TestMetricsOverGRPC(t *testing.T) {
 	t.Parallel()
 	e, in, _ := serve(t)
-	nc := dial(t, in.NewGRPC())
+	nc := dial(t, in.NewGRPC(nil))
 	client := pmetricotlp.NewGRPCClient(nc)
 	resp, err := client.Export(t.Context(), sorts(true), grpc.UseCompressor("gzip"))
 	if err != nil || resp.PartialSuccess().RejectedDataPoints() != 5 || len(e.Events("metrics")) != 10 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 
@@ -39,7 +38,7 @@ type Config struct {
 	// EachTime stores a request again that is sent again (otlp_once: false).
 	EachTime bool
 	// Who says who makes a call over gRPC; nil: Almanac itself, of whom nothing is asked. Over HTTP the request's context says it.
-	Who func(ctx context.Context, secret string, peer netip.Addr, loopback bool) (*access.Principal, error)
+	Who func(context.Context, *access.Asked) (*access.Principal, error)
 }
 
 // Input takes OTLP logs and metrics.

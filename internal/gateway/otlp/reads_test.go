@@ -17,7 +17,7 @@ import (
 func TestReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	_, in, _ := serve(t)
-	g := in.NewGRPC()
+	g := in.NewGRPC(nil)
 	g.wait = time.Minute
 	nc := dial(t, g)
 	ctx, cancel := context.WithCancel(t.Context())

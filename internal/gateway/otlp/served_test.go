@@ -128,7 +128,7 @@ func TestGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := in.NewGRPC()
+	g := in.NewGRPC(nil)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(l) }()
 	nc, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -1,0 +1,154 @@
+package certs
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// look is how often the files are looked at.
+	look = time.Second
+	// maxFile bounds each: a CA's file with some thousand certificates.
+	maxFile = 4 << 20
+)
+
+// Config names the files, in PEM. Cert and Key are required.
+type Config struct {
+	Cert, Key string
+	// ClientCA signs the certificates of clients; empty: none is asked for.
+	ClientCA string
+	// Require refuses a client without such a certificate.
+	Require bool
+	// OnError hears why renewed files are not taken; nil: it is not heard.
+	OnError func(error)
+}
+
+// Files follows the files until it is closed. It is safe for concurrent use.
+type Files struct {
+	cfg    Config
+	now    atomic.Pointer[tls.Config]
+	closed chan struct{}
+	ended  chan struct{}
+	once   sync.Once
+
+	// Of Open and then of follow alone.
+	seen stamps
+}
+
+// stamps tell one version of the files from another.
+type stamps [3]struct {
+	changed time.Time
+	size    int64
+}
+
+// Open reads the files and follows them.
+func Open(cfg Config) (*Files, error) {
+	if cfg.OnError == nil {
+		cfg.OnError = func(error) {}
+	}
+	f := &Files{cfg: cfg, closed: make(chan struct{}), ended: make(chan struct{})}
+	if err := f.read(); err != nil {
+		return nil, err
+	}
+	go f.follow()
+	return f, nil
+}
+
+// Close ends the look at the files. Connections and TLS go on with what was read.
+func (f *Files) Close() {
+	f.once.Do(func() { close(f.closed) })
+	<-f.ended
+}
+
+// TLS is that of a server whose every connection gets what was read last.
+func (f *Files) TLS() *tls.Config {
+	c := f.now.Load().Clone()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.now.Load(), nil }
+	return c
+}
+
+func (f *Files) follow() {
+	defer close(f.ended)
+	t := time.NewTicker(look)
+	defer t.Stop()
+	var first, said string // what was wrong at the last look, and what was said of it
+	for {
+		select {
+		case <-f.closed:
+			return
+		case <-t.C:
+		}
+		err := f.read()
+		if err == nil {
+			first, said = "", ""
+			continue
+		}
+		if first == err.Error() && said != first { // the second look: one file is replaced before the other
+			said = first
+			f.cfg.OnError(fmt.Errorf("%w; what was read before stays in use", err))
+		}
+		first = err.Error()
+	}
+}
+
+// read takes the files where one of them changed.
+func (f *Files) read() error {
+	var (
+		now  stamps
+		text [len(now)][]byte
+		errs []error
+	)
+	names := [len(now)]string{f.cfg.Cert, f.cfg.Key, f.cfg.ClientCA}
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		now[i].changed, now[i].size = info.ModTime(), info.Size()
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if now == f.seen {
+		return nil
+	}
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		var err error
+		if text[i], err = readAll(name); err != nil {
+			return err
+		}
+	}
+	c, err := configOf(&texts{text[0], text[1], text[2]}, f.cfg.Require, time.Now())
+	if err != nil {
+		return fmt.Errorf("%s and %s: %w", f.cfg.Cert, f.cfg.Key, err)
+	}
+	f.seen = now
+	f.now.Store(c)
+	return nil
+}
+
+func readAll(name string) ([]byte, error) {
+	r, err := os.Open(name) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, maxFile)
+	}
+	return text, err
+}

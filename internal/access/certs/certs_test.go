@@ -1,0 +1,201 @@
+package certs
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/access/certs/certstest"
+)
+
+// subject is the one of the certificate that a new connection gets.
+func subject(t *testing.T, f *Files) string {
+	t.Helper()
+	c, err := f.TLS().GetConfigForClient(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Certificates[0].Leaf.Subject.CommonName
+}
+
+// A pair that is renewed, half renewed, broken, ended, gone and mended while it is followed: the next connection gets the newest
+// that fits, and what is wrong for two looks is said once.
+func TestRenewedFilesAreFollowed(t *testing.T) {
+	t.Parallel()
+	ca := certstest.New(t, "ca")
+	dir := t.TempDir()
+	cert, key := ca.Files(t, dir, "server")
+	hour := time.Now().Add(time.Hour).Round(0) // of the calendar alone: the bubble has a clock of its own
+	c2, k2 := ca.Issue(t, "second", hour)
+	c3, k3 := ca.Issue(t, "third", hour)
+	synctest.Test(t, func(t *testing.T) {
+		// The clock of the bubble stands in 2000, when these certificates are not valid yet.
+		time.Sleep(time.Until(hour.Add(-30 * time.Minute)))
+		ended, endedKey := ca.Issue(t, "ended", time.Now().Add(-time.Minute))
+		var said []error
+		f, err := Open(Config{Cert: cert, Key: key, OnError: func(err error) { said = append(said, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for _, step := range []struct {
+			name      string
+			cert, key []byte
+			want      string
+			errors    int
+			says      string
+		}{
+			{"as it was", nil, nil, "server", 0, ""},
+			{"renewed", c2, k2, "second", 0, ""},
+			{"the certificate alone", c3, nil, "second", 1, "private key"},
+			{"and its key", nil, k3, "third", 1, ""},
+			{"no certificate", []byte("soon"), nil, "third", 2, "PEM"},
+			{"one that ended", ended, endedKey, "third", 3, "renew it"},
+			{"renewed again", c2, k2, "second", 3, ""},
+		} {
+			// One that is written within the same look is taken whole; the stamps of a file are those of the disk.
+			if step.cert != nil {
+				certstest.Write(t, cert, step.cert)
+			}
+			if step.key != nil {
+				certstest.Write(t, key, step.key)
+			}
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if got := subject(t, f); got != step.want {
+				t.Errorf("%s: a connection gets %s, want %s", step.name, got, step.want)
+			}
+			if len(said) != step.errors || step.says != "" && !strings.Contains(said[len(said)-1].Error(), step.says) {
+				t.Errorf("%s: said was %v", step.name, said)
+			}
+		}
+		if err := os.Remove(key); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if got := subject(t, f); got != "second" || len(said) != 4 {
+			t.Errorf("without a key: %s, %v", got, said)
+		}
+		for _, err := range said {
+			if strings.Contains(err.Error(), "BEGIN") {
+				t.Errorf("an error has what a file holds: %v", err)
+			}
+		}
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	ca := certstest.New(t, "ca")
+	dir := t.TempDir()
+	cert, key := ca.Files(t, dir, "server")
+	_, other := ca.Files(t, dir, "other")
+	c, k := ca.Issue(t, "ended", time.Now().Add(-time.Minute))
+	ended, endedKey := certstest.Write(t, filepath.Join(dir, "ended.crt"), c), certstest.Write(t, filepath.Join(dir, "ended.key"), k)
+	for name, c := range map[string]struct {
+		cfg  Config
+		says string
+	}{
+		"no file":       {Config{Cert: filepath.Join(dir, "none"), Key: key}, "no such file"},
+		"another's key": {Config{Cert: cert, Key: other}, "private key"},
+		"swapped":       {Config{Cert: key, Key: cert}, "PEM"},
+		"ended":         {Config{Cert: ended, Key: endedKey}, "renew it"},
+		"a key as a CA": {Config{Cert: cert, Key: key, ClientCA: key}, "the file of the CA"},
+		"a directory":   {Config{Cert: dir, Key: key}, "is a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if f, err := Open(c.cfg); err == nil || !strings.Contains(err.Error(), c.says) {
+				if err == nil {
+					f.Close()
+				}
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// A client's certificate is verified where there is a CA, asked for where it is required, and TLS is 1.2 at least.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	ca, foreign := certstest.New(t, "ca"), certstest.New(t, "foreign")
+	dir := t.TempDir()
+	cert, key := ca.Files(t, dir, "server")
+	caFile := certstest.Write(t, filepath.Join(dir, "ca.crt"), ca.PEM)
+	pair := func(ca *certstest.CA) []tls.Certificate {
+		c, k := ca.Issue(t, "client", time.Now().Add(time.Hour))
+		p, err := tls.X509KeyPair(c, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []tls.Certificate{p}
+	}
+	for name, c := range map[string]struct {
+		cfg    Config
+		client *tls.Config
+		ok     bool
+		shown  int
+	}{
+		"none asked for":      {Config{}, &tls.Config{}, true, 0},
+		"none shown":          {Config{ClientCA: caFile}, &tls.Config{}, true, 0},
+		"one of the CA":       {Config{ClientCA: caFile}, &tls.Config{Certificates: pair(ca)}, true, 1},
+		"one of another CA":   {Config{ClientCA: caFile}, &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair(foreign)[0], nil }}, false, 0},
+		"required, not there": {Config{ClientCA: caFile, Require: true}, &tls.Config{}, false, 0},
+		"required":            {Config{ClientCA: caFile, Require: true}, &tls.Config{Certificates: pair(ca)}, true, 1},
+		"TLS 1.1":             {Config{}, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false, 0}, //nolint:gosec // it is refused
+		"TLS 1.2":             {Config{}, &tls.Config{MaxVersion: tls.VersionTLS12}, true, 0},                                //nolint:gosec // it is the least
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := c.cfg
+			cfg.Cert, cfg.Key = cert, key
+			f, err := Open(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			client := c.client.Clone()
+			client.RootCAs, client.ServerName = ca.Pool(), "localhost"
+			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = l.Close() }()
+			shown, done := 0, make(chan error, 1)
+			go func() {
+				raw, err := l.Accept()
+				if err != nil {
+					done <- err
+					return
+				}
+				server := tls.Server(raw, f.TLS())
+				err = server.HandshakeContext(t.Context())
+				shown = len(server.ConnectionState().VerifiedChains)
+				_ = server.Close()
+				done <- err
+			}()
+			raw, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn := tls.Client(raw, client)
+			defer func() { _ = conn.Close() }()
+			_, clientErr := conn.Read(make([]byte, 1)) // its end, or why there is no connection
+			err = <-done
+			if ok := err == nil && errors.Is(clientErr, io.EOF); ok != c.ok {
+				t.Errorf("%v, %v", err, clientErr)
+			}
+			if shown != c.shown {
+				t.Errorf("%d chains", shown)
+			}
+		})
+	}
+}
