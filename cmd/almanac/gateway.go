@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -24,7 +20,8 @@ func (a *app) gatewayCommand() *cobra.Command {
 		Use:   "gateway",
 		Short: "Run one gateway, for production",
 		Long: `Run one gateway: it takes events over HTTP and serves every read. Any number may
-run. Everything listens on loopback: put a proxy of your own before it.`,
+run. It listens on loopback. Beyond it each listener needs TLS (tls_cert, tls_key)
+and a token.`,
 		Example: `  almanac gateway --nats nats://nats-1:4222 --clickhouse http://…@ch-1:8123/almanac
   curl -H 'Content-Type: application/x-ndjson' --data-binary @events.ndjson http://127.0.0.1:7070/v1/topics/app/events`,
 		Args: arguments(0, 0),
@@ -68,10 +65,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 		return err
 	}
 	defer in.close()
-	g, err := in.gateway(s, log)
-	if err != nil {
-		return err
-	}
+	g := in.gateway(s, log)
 	defer one.close()
 	return runParts(ctx, s.ShutdownTimeout, g, partFunc(func(ctx context.Context) error {
 		// begin calls this again while an error may pass. openTables does not connect: its only
@@ -110,6 +104,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 
 // inputs are the listeners of a gateway.
 type inputs struct {
+	opener   *opener
 	http     *httpServer // nil: off
 	otlp     otlpInputs
 	shippers *shippers
@@ -120,16 +115,19 @@ type inputs struct {
 func listenInputs(s *settings, log zerolog.Logger) (*inputs, error) {
 	in := &inputs{}
 	var err error
-	in.http, err = listenHTTP(s)
+	if in.opener, err = newOpener(s, log); err != nil {
+		return nil, err
+	}
+	in.http, err = listenHTTP(in.opener)
 	if errors.Is(err, embedded.ErrPortInUse) && s.HTTP == "" {
 		log.Warn().Msgf("%v. It is off in this process", err)
 		err = nil
 	}
 	if err == nil {
-		in.otlp, err = listenOTLP(s, log)
+		in.otlp, err = listenOTLP(in.opener)
 	}
 	if err == nil {
-		in.shippers, err = listenShippers(s)
+		in.shippers, err = listenShippers(in.opener)
 	}
 	if err != nil {
 		in.close()
@@ -146,6 +144,7 @@ func (in *inputs) close() {
 	if in.http != nil {
 		in.http.close()
 	}
+	in.opener.close()
 }
 
 // name writes where the inputs listen.
@@ -164,7 +163,7 @@ func (in *inputs) probe(ask func(context.Context) []string) {
 }
 
 // gateway makes the gateway of the listeners.
-func (in *inputs) gateway(s *settings, log zerolog.Logger) (*gateway.Gateway, error) {
+func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	log = log.With().Str("part", "gateway").Logger()
 	cfg := gateway.Config{
 		OTLPHTTP: in.otlp.http, OTLPGRPC: in.otlp.grpc, OTLPEachTime: s.OTLPOnce == "false",
@@ -177,39 +176,21 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) (*gateway.Gateway, er
 		cfg.Draining = func() { h.draining.Store(true) }
 	}
 	in.shippers.configure(&cfg, s, log)
-	tokens, err := openTokens(s, log)
-	if err != nil {
-		return nil, configError{err}
-	}
-	cfg.Tokens = tokens
+	cfg.Tokens, cfg.Open, cfg.TLS = in.opener.tokens, in.opener.open(), in.opener.secure()
+	cfg.OnRefused = sayRefused(log)
+	return gateway.New(cfg)
+}
+
+// sayRefused logs why tokens and certificates are refused, a few times a minute.
+func sayRefused(log zerolog.Logger) func(why string) {
 	again := newRationer()
-	cfg.OnRefused = func(why string) {
+	return func(why string) {
 		if more, ok := again.pass("tokens"); ok {
 			log.Warn().Str("why", why).Int("more", more).Msg("a token was refused")
 		}
 	}
-	return gateway.New(cfg), nil
-}
-
-// openTokens reads the tokens that are valid for this process, its data directory's own among them.
-func openTokens(s *settings, log zerolog.Logger) (*keep.Keeper, error) {
-	if err := os.MkdirAll(s.Data, 0o700); err != nil {
-		return nil, err
-	}
-	return keep.Open(keep.Config{
-		File: s.TokensFile, Text: s.Tokens, Local: filepath.Join(s.Data, embedded.LocalTokenName),
-		OnError: func(err error) { log.Error().Err(err).Msg("tokens") },
-	})
 }
 
 // drainMargin is how much of shutdown_timeout is left when requests under way are cut
 // off: for the producers to flush.
 const drainMargin = 6 * time.Second
-
-// loopbackOnly refuses an address that others could reach.
-func loopbackOnly(name, host string) error {
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return configError{fmt.Errorf("%s: %w: %q: it has no accounts and no TLS; use 127.0.0.1, with a proxy of your own before it", name, embedded.ErrNotLoopback, host)}
-	}
-	return nil
-}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/gateway/guard"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/jsonout"
@@ -21,10 +23,10 @@ const defaultHTTPPort = 7070
 // httpOff as --http opens no listener.
 const httpOff = "off"
 
-// httpServer answers whether this process lives and can work. It has no accounts
-// and no TLS, so it listens on loopback only.
+// httpServer answers whether this process lives and can work.
 type httpServer struct {
 	listener net.Listener
+	opener   *opener
 	ask      atomic.Pointer[func(context.Context) []string] // nil: still starting
 	draining atomic.Bool
 	metrics  atomic.Pointer[http.Handler] // nil: none, or still starting
@@ -32,18 +34,15 @@ type httpServer struct {
 }
 
 // listenHTTP takes the address; nil when it is off.
-func listenHTTP(s *settings) (*httpServer, error) {
-	if s.HTTP == httpOff {
-		return nil, nil
-	}
-	l, err := listenOn("http", s.HTTP, s.port(defaultHTTPPort))
-	if err != nil {
+func listenHTTP(d *opener) (*httpServer, error) {
+	l, err := d.listen("http", d.s.HTTP, defaultHTTPPort)
+	if err != nil || l == nil {
 		return nil, err
 	}
-	return &httpServer{listener: l}, nil
+	return &httpServer{listener: l, opener: d}, nil
 }
 
-func (h *httpServer) url() string { return "http://" + h.listener.Addr().String() }
+func (h *httpServer) url() string { return h.opener.url(h.listener) }
 
 func (h *httpServer) close() { _ = h.listener.Close() }
 
@@ -80,6 +79,10 @@ func (h *httpServer) measured(sources ...exposition.Source) {
 
 func (h *httpServer) scraped(w http.ResponseWriter, r *http.Request) {
 	if served := h.metrics.Load(); served != nil {
+		if err := access.From(r.Context()).May(access.Metrics, ""); err != nil {
+			request.Fail(w, r, err)
+			return
+		}
 		(*served).ServeHTTP(w, r)
 		return
 	}
@@ -88,7 +91,7 @@ func (h *httpServer) scraped(w http.ResponseWriter, r *http.Request) {
 
 // Run serves until ctx ends.
 func (h *httpServer) Run(ctx context.Context) error {
-	guarded := guard.Handler(h.health(), guard.Config{Fail: request.Fail})
+	guarded := guard.Handler(h.health(), guard.Config{Fail: request.Fail, Who: gateway.Who(h.opener.tokens, h.opener.open(), sayRefused(h.opener.log))})
 	srv := &http.Server{Handler: guarded, ReadHeaderTimeout: httpWait, ReadTimeout: httpWait, WriteTimeout: 2 * httpWait}
 	go func() {
 		<-ctx.Done()
@@ -97,7 +100,7 @@ func (h *httpServer) Run(ctx context.Context) error {
 		defer cancel()
 		_ = srv.Shutdown(grace)
 	}()
-	if err := srv.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+	if err := srv.Serve(gateway.Secured(h.listener, h.opener.secure())); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("HTTP: %w", err)
 	}
 	return nil

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
-	"syscall"
 
 	"github.com/rs/zerolog"
 
+	"github.com/almanac-events/almanac/internal/access/certs"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/gateway/syslog"
@@ -29,13 +27,14 @@ type shippers struct {
 	syslogTCP net.Listener
 	syslogTLS net.Listener
 	syslogUDP net.PacketConn
-	secure    *tls.Config
+	certs     *certs.Files // of syslog TLS
+	opener    *opener
 }
 
 // listenShippers takes the addresses that are configured.
-func listenShippers(s *settings) (*shippers, error) {
-	sh := &shippers{}
-	var err error
+func listenShippers(d *opener) (sh *shippers, err error) {
+	s := d.s
+	sh = &shippers{opener: d}
 	for _, l := range []struct {
 		name, address string
 		port          int
@@ -45,60 +44,21 @@ func listenShippers(s *settings) (*shippers, error) {
 		{"syslog_tcp", s.SyslogTCP, defaultSyslogPort, &sh.syslogTCP},
 		{"syslog_tls", s.SyslogTLS, defaultSyslogTLSPort, &sh.syslogTLS},
 	} {
-		if err = takeAddress(s, l.name, l.address, l.port, func(address string) (err error) {
-			*l.to, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
-			return err
-		}); err != nil {
-			sh.close()
-			return nil, err
+		if err == nil {
+			*l.to, err = d.listen(l.name, cmp.Or(l.address, httpOff), l.port)
 		}
 	}
-	err = takeAddress(s, "syslog_udp", s.SyslogUDP, defaultSyslogPort, func(address string) (err error) {
-		sh.syslogUDP, err = (&net.ListenConfig{}).ListenPacket(context.Background(), "udp", address)
-		return err
-	})
+	if err == nil {
+		sh.syslogUDP, err = d.listenPacket("syslog_udp", cmp.Or(s.SyslogUDP, httpOff), defaultSyslogPort)
+	}
 	if err == nil && sh.syslogTLS != nil {
-		err = sh.readCertificate(s)
+		sh.certs, err = openCerts("syslog", certs.Config{Cert: s.SyslogCert, Key: s.SyslogKey, ClientCA: s.SyslogClientCA, Require: true}, d.log)
 	}
 	if err != nil {
 		sh.close()
 		return nil, err
 	}
 	return sh, nil
-}
-
-// takeAddress listens where an address is given.
-func takeAddress(s *settings, name, text string, port int, listen func(address string) error) error {
-	if text == httpOff || text == "" {
-		return nil
-	}
-	host, port, err := listenAddress(text, s.port(port))
-	if err != nil {
-		return configError{fmt.Errorf("%s: %w", name, err)}
-	}
-	if err := loopbackOnly(name, host); err != nil {
-		return err
-	}
-	err = listen(net.JoinHostPort(host, fmt.Sprint(port)))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s: %w: something already listens on %s port %d: stop it, or give another address", name, embedded.ErrPortInUse, host, port)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-func (sh *shippers) readCertificate(s *settings) error {
-	if s.SyslogCert == "" || s.SyslogKey == "" {
-		return configError{errors.New("syslog_tls: it needs a certificate: give syslog_cert and syslog_key")}
-	}
-	pair, err := tls.LoadX509KeyPair(s.SyslogCert, s.SyslogKey)
-	if err != nil {
-		return configError{fmt.Errorf("syslog_cert and syslog_key: %w", err)}
-	}
-	sh.secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	return nil
 }
 
 func (sh *shippers) close() {
@@ -110,17 +70,21 @@ func (sh *shippers) close() {
 	if sh.syslogUDP != nil {
 		_ = sh.syslogUDP.Close()
 	}
+	if sh.certs != nil {
+		sh.certs.Close()
+	}
 }
 
 // configure gives the listeners to a gateway.
 func (sh *shippers) configure(cfg *gateway.Config, s *settings, log zerolog.Logger) {
 	cfg.Topic, cfg.MetricsTopic, cfg.SyslogTopic, cfg.SyslogZone = s.InputTopic, s.MetricsTopic, s.SyslogTopic, s.SyslogZone
 	cfg.Elastic = sh.elastic
+	cfg.Syslog.Allow = s.SyslogAllow
 	if sh.syslogTCP != nil {
 		cfg.Syslog.Streams = append(cfg.Syslog.Streams, gateway.Bounded(sh.syslogTCP, syslog.MaxConnections))
 	}
 	if sh.syslogTLS != nil {
-		cfg.Syslog.Streams = append(cfg.Syslog.Streams, tls.NewListener(gateway.Bounded(sh.syslogTLS, syslog.MaxConnections), sh.secure))
+		cfg.Syslog.Streams = append(cfg.Syslog.Streams, tls.NewListener(gateway.Bounded(sh.syslogTLS, syslog.MaxConnections), sh.certs.TLS()))
 	}
 	if sh.syslogUDP != nil {
 		cfg.Syslog.Packets = append(cfg.Syslog.Packets, sh.syslogUDP)
@@ -136,13 +100,13 @@ func (sh *shippers) configure(cfg *gateway.Config, s *settings, log zerolog.Logg
 // name writes where they listen.
 func (sh *shippers) name(a *embedded.Addresses) {
 	if sh.elastic != nil {
-		a.Elastic = "http://" + sh.elastic.Addr().String()
+		a.Elastic = sh.opener.url(sh.elastic)
 	}
 	if sh.syslogTCP != nil {
-		a.SyslogTCP = sh.syslogTCP.Addr().String()
+		a.SyslogTCP = here(sh.syslogTCP.Addr())
 	}
 	if sh.syslogTLS != nil {
-		a.SyslogTLS = sh.syslogTLS.Addr().String()
+		a.SyslogTLS = here(sh.syslogTLS.Addr())
 	}
 	if sh.syslogUDP != nil {
 		a.SyslogUDP = sh.syslogUDP.LocalAddr().String()
@@ -162,4 +126,4 @@ func (sh *shippers) lines() (lines [][2]string) {
 }
 
 // shipperKeys are the settings of these inputs.
-var shipperKeys = []string{"input_topic", "metrics_topic", "audit_reads", "audit_actor", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key"}
+var shipperKeys = []string{"input_topic", "metrics_topic", "audit_reads", "audit_actor", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key", "syslog_client_ca", "syslog_allow", "tls_cert", "tls_key", "tls_client_ca", "insecure"}

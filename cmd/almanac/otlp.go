@@ -2,21 +2,18 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"net"
-	"strconv"
 	"strings"
-	"syscall"
-
-	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // otlpInputs are the listeners for OpenTelemetry's exporters; one that is nil is off.
-type otlpInputs struct{ http, grpc net.Listener }
+type otlpInputs struct {
+	http, grpc net.Listener
+	opener     *opener
+}
 
 // Ports that OpenTelemetry's exporters use when nothing is said.
 const (
@@ -26,15 +23,16 @@ const (
 
 // listenOTLP takes the addresses. A default port that something else has is passed over
 // with a warning, because it may be a Collector's; a configured one is an error.
-func listenOTLP(s *settings, log zerolog.Logger) (o otlpInputs, err error) {
+func listenOTLP(d *opener) (o otlpInputs, err error) {
+	o.opener = d
 	for _, l := range []struct {
 		to        *net.Listener
 		key, text string
 		port      int
-	}{{&o.http, "otlp_http", s.OTLPHTTP, defaultOTLPHTTPPort}, {&o.grpc, "otlp_grpc", s.OTLPGRPC, defaultOTLPGRPCPort}} {
-		*l.to, err = listenOn(l.key, l.text, s.port(l.port))
+	}{{&o.http, "otlp_http", d.s.OTLPHTTP, defaultOTLPHTTPPort}, {&o.grpc, "otlp_grpc", d.s.OTLPGRPC, defaultOTLPGRPCPort}} {
+		*l.to, err = d.listen(l.key, l.text, l.port)
 		if errors.Is(err, embedded.ErrPortInUse) && l.text == "" {
-			log.Warn().Msgf("%v. It is off in this process", err)
+			d.log.Warn().Msgf("%v. It is off in this process", err)
 			err = nil
 		}
 		if err != nil {
@@ -43,29 +41,6 @@ func listenOTLP(s *settings, log zerolog.Logger) (o otlpInputs, err error) {
 		}
 	}
 	return o, nil
-}
-
-// listenOn takes an address of loopback; nil when it is off.
-func listenOn(key, text string, port int) (net.Listener, error) {
-	if text == httpOff {
-		return nil, nil
-	}
-	host, port, err := listenAddress(text, port)
-	if err != nil {
-		return nil, configError{fmt.Errorf("%s: %w", key, err)}
-	}
-	if err := loopbackOnly(key, host); err != nil {
-		return nil, err
-	}
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		flag := findKey(key).flag()
-		return nil, fmt.Errorf("%s: %w: something already listens on %s port %d: stop it, pass another address by --%s, or pass --%s off or --ports auto", key, embedded.ErrPortInUse, host, port, flag, flag)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
-	}
-	return l, nil
 }
 
 func (o otlpInputs) close() {
@@ -79,10 +54,10 @@ func (o otlpInputs) close() {
 // name writes where they listen.
 func (o otlpInputs) name(a *embedded.Addresses) {
 	if o.http != nil {
-		a.OTLPHTTP = "http://" + o.http.Addr().String()
+		a.OTLPHTTP = o.opener.url(o.http)
 	}
 	if o.grpc != nil {
-		a.OTLPGRPC = o.grpc.Addr().String()
+		a.OTLPGRPC = here(o.grpc.Addr())
 	}
 }
 
@@ -90,10 +65,10 @@ func (o otlpInputs) name(a *embedded.Addresses) {
 func (o otlpInputs) text() string {
 	text := ""
 	if o.http != nil {
-		text = "http://" + o.http.Addr().String()
+		text = o.opener.url(o.http)
 	}
 	if o.grpc != nil {
-		text += ", gRPC " + o.grpc.Addr().String()
+		text += ", gRPC " + here(o.grpc.Addr())
 	}
 	return cmp.Or(strings.TrimPrefix(text, ", "), "off")
 }

@@ -21,7 +21,16 @@ func TestOTLPPortInUse(t *testing.T) {
 		t.Cleanup(func() { _ = l.Close() })
 	}
 	var said bytes.Buffer
-	o, err := listenOTLP(&settings{Ports: portsDefault, OTLPGRPC: httpOff}, zerolog.New(&said))
+	dir := t.TempDir()
+	listen := func(s *settings, log zerolog.Logger) (otlpInputs, error) {
+		s.Data = dir
+		d, err := newOpener(s, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listenOTLP(d)
+	}
+	o, err := listen(&settings{Ports: portsDefault, OTLPGRPC: httpOff}, zerolog.New(&said))
 	if err != nil || o.http != nil {
 		t.Fatalf("a default port that is in use: %v, %v", o.http, err)
 	}
@@ -30,10 +39,10 @@ func TestOTLPPortInUse(t *testing.T) {
 			t.Errorf("%q is not in %s", words, said.String())
 		}
 	}
-	if _, err = listenOTLP(&settings{Ports: portsDefault, OTLPHTTP: own, OTLPGRPC: httpOff}, zerolog.Nop()); !errors.Is(err, embedded.ErrPortInUse) {
+	if _, err = listen(&settings{Ports: portsDefault, OTLPHTTP: own, OTLPGRPC: httpOff}, zerolog.Nop()); !errors.Is(err, embedded.ErrPortInUse) {
 		t.Errorf("a configured port that is in use: %v", err)
 	}
-	o, err = listenOTLP(&settings{Ports: portsAuto}, zerolog.Nop())
+	o, err = listen(&settings{Ports: portsAuto}, zerolog.Nop())
 	if err != nil || o.http == nil || o.grpc == nil {
 		t.Fatalf("free ports: %+v, %v", o, err)
 	}

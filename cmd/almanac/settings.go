@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,6 +37,12 @@ type settings struct {
 	SyslogZone      *time.Location
 	SyslogCert      string
 	SyslogKey       string
+	SyslogClientCA  string
+	SyslogAllow     []netip.Prefix
+	TLSCert         string
+	TLSKey          string
+	TLSClientCA     string
+	Insecure        []string
 	InputTopic      string
 	MetricsTopic    string
 	AuditReads      string
@@ -117,6 +124,12 @@ var keys = []key{
 	}},
 	{name: "syslog_cert", usage: "`FILE` of the certificate of syslog_tls, in PEM", set: plain(func(s *settings) *string { return &s.SyslogCert })},
 	{name: "syslog_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.SyslogKey })},
+	{name: "syslog_client_ca", usage: "`FILE` of the CA that signed the certificates which clients of syslog_tls must have, in PEM", set: plain(func(s *settings) *string { return &s.SyslogClientCA })},
+	{name: "syslog_allow", usage: "`NETWORKS` that syslog is taken from beside this machine, such as 10.0.0.0/8,192.168.1.0/24; beyond loopback it must be set", set: networks(func(s *settings) *[]netip.Prefix { return &s.SyslogAllow })},
+	{name: "tls_cert", usage: "`FILE` of the certificate of HTTP, OTLP and Elastic, in PEM, with those between it and the CA; a renewed one is taken within 2s", set: plain(func(s *settings) *string { return &s.TLSCert })},
+	{name: "tls_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.TLSKey })},
+	{name: "tls_client_ca", usage: "`FILE` of the CA that signed certificates of clients, in PEM: a token with such a subject needs no secret", set: plain(func(s *settings) *string { return &s.TLSClientCA })},
+	{name: "insecure", usage: "`WORDS`, beyond loopback: plaintext (without TLS), no-auth (without tokens), or both with a comma between", set: eachOf(func(s *settings) *[]string { return &s.Insecure }, insecurePlaintext, insecureNoAuth)},
 	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on", set: plain(func(s *settings) *string { return &s.NATS })},
 	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
 	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
@@ -188,6 +201,9 @@ const (
 	fullBlock    = "block"
 	fullSpool    = "spool"
 	envPrefix    = "ALMANAC_"
+
+	insecurePlaintext = "plaintext"
+	insecureNoAuth    = "no-auth"
 )
 
 func (k *key) flag() string { return strings.ReplaceAll(k.name, "_", "-") }

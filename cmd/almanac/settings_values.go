@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
-
+	"net/netip"
 	"regexp"
-
+	"slices"
 	"strings"
 	"time"
 
@@ -86,4 +86,36 @@ func span(field func(*settings) *time.Duration) func(*settings, string) error {
 		*field(s) = d
 		return nil
 	}
+}
+
+// networks are prefixes of addresses with commas between.
+func networks(field func(*settings) *[]netip.Prefix) func(*settings, string) error {
+	return unlessEmpty(func(s *settings, v string) error {
+		var all []netip.Prefix
+		for text := range strings.SplitSeq(v, ",") {
+			n, err := netip.ParsePrefix(strings.TrimSpace(text))
+			if err != nil {
+				return fmt.Errorf("%q is not a network, such as 10.0.0.0/8", strings.TrimSpace(text))
+			}
+			all = append(all, n.Masked())
+		}
+		*field(s) = all
+		return nil
+	})
+}
+
+// eachOf are words with commas between.
+func eachOf(field func(*settings) *[]string, words ...string) func(*settings, string) error {
+	return unlessEmpty(func(s *settings, v string) error {
+		var all []string
+		for text := range strings.SplitSeq(v, ",") {
+			word := strings.TrimSpace(text)
+			if !slices.Contains(words, word) {
+				return fmt.Errorf("%q is not one of: %s%s", word, strings.Join(words, ", "), suggestion(word, words, ""))
+			}
+			all = append(all, word)
+		}
+		*field(s) = all
+		return nil
+	})
 }

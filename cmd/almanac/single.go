@@ -87,16 +87,21 @@ const startPause = time.Second
 // machine.
 func (o *single) run(ctx context.Context, start func(context.Context) error) error {
 	o.s.HTTP = cmp.Or(o.s.HTTP, httpOff)
-	h, err := listenHTTP(o.s)
-	if err != nil {
-		return err
+	var h *httpServer
+	parts := []part{}
+	if o.s.HTTP != httpOff {
+		d, err := newOpener(o.s, o.log)
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		if h, err = listenHTTP(d); err != nil {
+			return err
+		}
+		defer h.close()
+		parts = append(parts, h, d.tokens)
 	}
 	defer o.close()
-	parts := []part{}
-	if h != nil {
-		defer h.close()
-		parts = append(parts, h)
-	}
 	parts = append(parts, partFunc(func(ctx context.Context) error {
 		if ready, err := o.begin(ctx, start); !ready {
 			return err

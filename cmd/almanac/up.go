@@ -30,8 +30,8 @@ func (a *app) upCommand() *cobra.Command {
 		Use:   "up",
 		Short: "Run all of Almanac on this machine",
 		Long: `Run all of Almanac on this machine: a NATS server with JetStream, a ClickHouse,
-the router and the sinks, until Ctrl-C. Everything listens on loopback. The
-addresses are written into the data directory, where the other verbs find them.
+the router and the sinks, until Ctrl-C. It listens on loopback. Beyond it HTTP, OTLP
+and Elastic need TLS (tls_cert, tls_key) and a token. The addresses are written into the data directory, where the other verbs find them.
 
 The topics of the settings file are declared, and the topic app if there is none.`,
 		Example: `  almanac up
@@ -254,9 +254,7 @@ func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tabl
 	}
 	parts.Reads.Metrics = n.metrics
 	n.pool = parts.Pool
-	if n.gateway, err = n.inputs.gateway(n.s, n.log); err != nil {
-		return err
-	}
+	n.gateway = n.inputs.gateway(n.s, n.log)
 	n.gateway.Open(parts)
 	return nil
 }

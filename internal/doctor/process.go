@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,9 @@ func getJSON(ctx context.Context, url string, into any) error {
 	if err != nil {
 		return err
 	}
-	resp, err := (&http.Client{Timeout: httpTimeout}).Do(req)
+	// The certificate is one of the names that others use, not of loopback. Nothing secret is sent.
+	own := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true} //nolint:gosec // see above
+	resp, err := (&http.Client{Timeout: httpTimeout, Transport: own}).Do(req)
 	if err != nil {
 		return err
 	}

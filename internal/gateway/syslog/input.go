@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,7 +59,7 @@ type Input struct {
 type Stats struct {
 	Taken   uint64 // by the producer, which goes on sending them
 	Dropped uint64 // datagrams for which there was no room, and what was left at the end
-	Refused uint64 // by a limit of the topic
+	Refused uint64 // by a limit of the topic, and datagrams from elsewhere than Allow
 	Whole   uint64 // kept whole, because they do not parse
 }
 
@@ -84,6 +86,21 @@ func (in *Input) Stats() Stats {
 type Listeners struct {
 	Streams []net.Listener
 	Packets []net.PacketConn
+	// Allow are the networks that messages are taken from beside this machine; none: any.
+	Allow []netip.Prefix
+}
+
+// allows reports whether messages are taken from an address.
+func (l *Listeners) allows(from net.Addr) bool {
+	if len(l.Allow) == 0 {
+		return true
+	}
+	a, err := netip.ParseAddr(host(from))
+	if err != nil {
+		return false
+	}
+	a = a.Unmap().WithZone("")
+	return a.IsLoopback() || slices.ContainsFunc(l.Allow, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // Run reads until ctx ends, and then gives the pool what was read, within grace. It
@@ -96,14 +113,14 @@ func (in *Input) Run(ctx context.Context, l Listeners, grace time.Duration) erro
 	var readers, givers sync.WaitGroup
 	for _, s := range l.Streams {
 		readers.Go(func() {
-			if err := in.serveStreams(reading, giving, s); err != nil {
+			if err := in.serveStreams(reading, giving, s, l.allows); err != nil {
 				stop(fmt.Errorf("syslog: %w", err))
 			}
 		})
 	}
 	for _, p := range l.Packets {
 		readers.Go(func() {
-			if err := in.servePackets(reading, p); err != nil {
+			if err := in.servePackets(reading, p, l.allows); err != nil {
 				stop(fmt.Errorf("syslog: %w", err))
 			}
 		})

@@ -14,7 +14,7 @@ const kernelBytes = 4 << 20
 
 // servePackets reads datagrams until ctx ends. One for which there is no room is
 // dropped and counted: the sender cannot be held back.
-func (in *Input) servePackets(ctx context.Context, p net.PacketConn) error {
+func (in *Input) servePackets(ctx context.Context, p net.PacketConn, allows func(net.Addr) bool) error {
 	stopped := context.AfterFunc(ctx, func() { _ = p.Close() })
 	defer stopped()
 	if u, ok := p.(*net.UDPConn); ok {
@@ -32,6 +32,10 @@ func (in *Input) servePackets(ctx context.Context, p net.PacketConn) error {
 		case err != nil:
 			in.cfg.OnError(fmt.Errorf("syslog: reading at %s: %w", p.LocalAddr(), err))
 			_ = backoff.Sleep(ctx, acceptPause)
+			continue
+		case !allows(from):
+			in.stats.refused.Add(1)
+			in.cfg.OnError(notAllowed(from))
 			continue
 		case len(trim(datagram[:n])) == 0:
 			continue

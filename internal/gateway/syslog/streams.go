@@ -28,7 +28,7 @@ const (
 
 // serveStreams accepts connections until ctx ends. What is read has until giving ends
 // to be queued.
-func (in *Input) serveStreams(ctx, giving context.Context, l net.Listener) error {
+func (in *Input) serveStreams(ctx, giving context.Context, l net.Listener, allows func(net.Addr) bool) error {
 	stopped := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stopped()
 	var connections sync.WaitGroup
@@ -46,10 +46,18 @@ func (in *Input) serveStreams(ctx, giving context.Context, l net.Listener) error
 		case err != nil:
 			in.cfg.OnError(fmt.Errorf("syslog: accepting a connection at %s: %w", l.Addr(), err))
 			_ = backoff.Sleep(ctx, acceptPause)
+		case !allows(c.RemoteAddr()):
+			_ = c.Close()
+			in.cfg.OnError(notAllowed(c.RemoteAddr()))
 		default:
 			connections.Go(func() { in.serveStream(ctx, giving, c) })
 		}
 	}
+}
+
+// notAllowed is a sender whose messages are not taken.
+func notAllowed(from net.Addr) error {
+	return fmt.Errorf("syslog: nothing is taken from %s: syslog_allow does not have its network", host(from))
 }
 
 // serveStream reads one connection. While the queue is full it does not read, so the

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rs/zerolog"
+
+	"github.com/almanac-events/almanac/internal/access/certs"
+	"github.com/almanac-events/almanac/internal/access/keep"
+	"github.com/almanac-events/almanac/internal/embedded"
+)
+
+// opener opens the listeners of a process, with what they have in common: certificates and tokens.
+type opener struct {
+	s      *settings
+	log    zerolog.Logger
+	certs  *certs.Files // nil: plain text
+	tokens *keep.Keeper
+}
+
+// newOpener reads certificates and tokens.
+func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
+	d := &opener{s: s, log: log}
+	var err error
+	if d.tokens, err = openTokens(s, log); err != nil {
+		return nil, configError{err}
+	}
+	if s.TLSCert == "" && s.TLSKey == "" && s.TLSClientCA == "" {
+		return d, nil
+	}
+	d.certs, err = openCerts("tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA}, log)
+	return d, err
+}
+
+// openCerts follows the files of the settings PREFIX_cert, PREFIX_key and PREFIX_client_ca.
+func openCerts(prefix string, cfg certs.Config, log zerolog.Logger) (*certs.Files, error) {
+	if cfg.Cert == "" || cfg.Key == "" {
+		return nil, configError{fmt.Errorf("%s_cert and %s_key: TLS needs both: give the files of a certificate and of its key", prefix, prefix)}
+	}
+	cfg.OnError = func(err error) { log.Error().Err(err).Msg(prefix + "_cert and " + prefix + "_key") }
+	f, err := certs.Open(cfg)
+	if err != nil {
+		return nil, configError{fmt.Errorf("%s_cert and %s_key: %w", prefix, prefix, err)}
+	}
+	return f, nil
+}
+
+// openTokens reads the tokens that are valid for this process, its data directory's own among them.
+func openTokens(s *settings, log zerolog.Logger) (*keep.Keeper, error) {
+	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+		return nil, err
+	}
+	return keep.Open(keep.Config{
+		File: s.TokensFile, Text: s.Tokens, Local: filepath.Join(s.Data, embedded.LocalTokenName),
+		OnError: func(err error) { log.Error().Err(err).Msg("tokens") },
+	})
+}
+
+// close ends the look at the certificates.
+func (d *opener) close() {
+	if d.certs != nil {
+		d.certs.Close()
+	}
+}
+
+// secure is the TLS of the listeners; nil: plain text.
+func (d *opener) secure() *tls.Config {
+	if d.certs == nil {
+		return nil
+	}
+	return d.certs.TLS()
+}
+
+// open reports whether clients need no token beyond loopback.
+func (d *opener) open() bool { return slices.Contains(d.s.Insecure, insecureNoAuth) }
+
+// listen takes the TCP address of a setting; nil when it is off. Of syslog's it is raw: those have a TLS of their own.
+func (d *opener) listen(name, text string, port int) (net.Listener, error) {
+	var l net.Listener
+	err := d.take(name, text, port, func(address string) (err error) {
+		l, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+		return err
+	})
+	return l, err
+}
+
+// listenPacket is listen for UDP.
+func (d *opener) listenPacket(name, text string, port int) (net.PacketConn, error) {
+	var l net.PacketConn
+	err := d.take(name, text, port, func(address string) (err error) {
+		l, err = (&net.ListenConfig{}).ListenPacket(context.Background(), "udp", address)
+		return err
+	})
+	return l, err
+}
+
+// take listens where an address is given, and where others may reach it as it is.
+func (d *opener) take(name, text string, port int, listen func(address string) error) error {
+	if text == httpOff {
+		return nil
+	}
+	host, port, err := listenAddress(text, d.s.port(port))
+	if err != nil {
+		return configError{fmt.Errorf("%s: %w", name, err)}
+	}
+	warning, err := (&exposure{
+		name: name, host: host, tls: d.certs != nil, tokens: d.tokens.Tokens().Len() - 1, insecure: d.s.Insecure,
+		syslog: strings.HasPrefix(name, "syslog_"), networks: len(d.s.SyslogAllow) > 0,
+	}).decide()
+	if err != nil {
+		return err
+	}
+	if warning != "" {
+		d.log.Warn().Msg(warning)
+	}
+	err = listen(net.JoinHostPort(host, strconv.Itoa(port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		flag := findKey(name).flag()
+		return fmt.Errorf("%s: %w: something already listens on %s port %d: stop it, pass another address by --%s, or pass --%s off or --ports auto", name, embedded.ErrPortInUse, host, port, flag, flag)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// url is where programs of this machine find a listener that speaks HTTP.
+func (d *opener) url(l net.Listener) string {
+	scheme := "http://"
+	if d.certs != nil {
+		scheme = "https://"
+	}
+	return scheme + here(l.Addr())
+}
+
+// here is an address as a program of this machine dials it: one of all networks is loopback's too.
+func here(a net.Addr) string {
+	t, ok := a.(*net.TCPAddr)
+	if !ok || !t.IP.IsUnspecified() {
+		return a.String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(t.Port))
+}
