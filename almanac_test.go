@@ -89,7 +89,7 @@ func TestClientGivesEveryPart(t *testing.T) {
 
 	at := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
 	bytesOf := must(a.Producer(ctx, "bytes"))(t)
-	ok(t, bytesOf.Publish(ctx, meter.Diff{Meter: "bytes", Space: "s", Cause: "c", Delta: 7, Time: at}.Event()))
+	ok(t, bytesOf.Publish(ctx, must(meter.Diff{Meter: "bytes", Space: "s", Cause: "c", Delta: 7, Time: at}.Event())(t)))
 	embeddedtest.Eventually(t, time.Minute, func() error {
 		rep, err := must(a.Usage(ctx))(t).Report(ctx, usage.Request{Topic: "bytes", From: at, To: at.Add(time.Second)})
 		if err == nil && (len(rep.Bills) != 1 || rep.Bills[0].Usage != "7000") {

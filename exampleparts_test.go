@@ -171,8 +171,13 @@ func ExampleClient_Usage() {
 	p, _ := a.Producer(ctx, "bytes")
 	at := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	diff := meter.Diff{Meter: "bytes", Space: "s1", Cause: "upload-17", Delta: 1024, Time: at}
+	event, err := diff.Event()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	for range 2 { // it counts once
-		if err := p.Publish(ctx, diff.Event()); err != nil {
+		if err := p.Publish(ctx, event); err != nil {
 			fmt.Println(err)
 			return
 		}

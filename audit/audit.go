@@ -63,7 +63,7 @@ func (t *Trail) After(ctx context.Context, c Change, as State) error {
 }
 
 func (t *Trail) change(ctx context.Context, c Change, state string) error {
-	ev, err := c.event(state)
+	ev, err := c.Event(state)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,11 @@ func (t *Trail) change(ctx context.Context, c Change, state string) error {
 
 // Record stores an event of a request's activity.
 func (t *Trail) Record(ctx context.Context, a Activity) error {
-	return t.publish(ctx, a.Type, a.Event())
+	ev, err := a.Event()
+	if err != nil {
+		return err
+	}
+	return t.publish(ctx, a.Type, ev)
 }
 
 func (t *Trail) publish(ctx context.Context, what string, ev schemas.Event) error {

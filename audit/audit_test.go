@@ -78,17 +78,29 @@ func TestOtherKind(t *testing.T) {
 
 // Whatever goes wrong, the caller hears of it: nil alone means stored.
 func TestChangeFails(t *testing.T) {
-	down := errors.New("down")
+	down, valid := errors.New("down"), Change{Request: "r", Scope: "s", Type: "role", Resource: "x"}
 	for name, c := range map[string]struct {
 		do   func(*Trail, context.Context) error
 		err  error
 		want error
 	}{
-		"not stored":          {func(w *Trail, ctx context.Context) error { return w.Before(ctx, Change{}) }, down, down},
-		"no such state":       {func(w *Trail, ctx context.Context) error { return w.After(ctx, Change{}, "done") }, nil, ErrState},
-		"a body is not JSON":  {func(w *Trail, ctx context.Context) error { return w.Before(ctx, Change{After: json.RawMessage("{")}) }, nil, ErrBody},
-		"a body has no JSON":  {func(w *Trail, ctx context.Context) error { return w.Before(ctx, Change{Before: func() {}}) }, nil, ErrBody},
-		"activity not stored": {func(w *Trail, ctx context.Context) error { return w.Record(ctx, Activity{Type: "request"}) }, down, down},
+		"not stored":         {func(w *Trail, ctx context.Context) error { return w.Before(ctx, valid) }, down, down},
+		"no such state":      {func(w *Trail, ctx context.Context) error { return w.After(ctx, valid, "done") }, nil, ErrState},
+		"a body is not JSON": {func(w *Trail, ctx context.Context) error { return w.Before(ctx, Change{After: json.RawMessage("{")}) }, nil, ErrBody},
+		"a body has no JSON": {func(w *Trail, ctx context.Context) error { return w.Before(ctx, Change{Before: func() {}}) }, nil, ErrBody},
+		"activity not stored": {func(w *Trail, ctx context.Context) error {
+			return w.Record(ctx, Activity{Type: "request", Request: "r", Scope: "s"})
+		}, down, down},
+		"no request": {func(w *Trail, ctx context.Context) error { return w.Before(ctx, Change{Scope: "s"}) }, nil, schemas.ErrValue},
+		"no scope": {func(w *Trail, ctx context.Context) error {
+			return w.Record(ctx, Activity{Type: "request", Request: "r"})
+		}, nil, schemas.ErrValue},
+		"no such category": {func(w *Trail, ctx context.Context) error {
+			return w.Before(ctx, Change{Request: "r", Scope: "s", Category: "x"})
+		}, nil, schemas.ErrValue},
+		"a change as activity": {func(w *Trail, ctx context.Context) error {
+			return w.Record(ctx, Activity{Type: kinds.TypeChange, Request: "r", Scope: "s"})
+		}, nil, schemas.ErrValue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := &sent{err: c.err}

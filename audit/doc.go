@@ -25,6 +25,8 @@
 //
 // # Failures
 //
+// What no topic of kind audit takes is refused before anything is stored: schemas.ErrValue.
+//
 // An error of Before means that the change must not be made. When it wraps
 // producer.ErrOutcomeUnknown the announcement may be stored all the same. It is then found
 // as open (`almanac trail --open`), as is that of a process that died before After. After

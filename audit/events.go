@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -28,8 +29,9 @@ type Change struct {
 	Labels []schemas.Attr
 }
 
-// event is the change in a state.
-func (c Change) event(state string) (schemas.Event, error) {
+// Event returns the change in a state, one of kinds.StatePreCommitted, StateCommitted and StateRolledBack, as an event
+// of a topic of kind audit. Trail.Before and After store it. The error is ErrBody, or schemas.ErrValue for one that no such topic takes.
+func (c Change) Event(state string) (schemas.Event, error) {
 	before, err := body("before", c.Before)
 	if err != nil {
 		return schemas.Event{}, err
@@ -45,7 +47,7 @@ func (c Change) event(state string) (schemas.Event, error) {
 	if after != "" {
 		attrs = append(attrs, schemas.String(kinds.ColAfter, after))
 	}
-	return schemas.Event{Time: c.Time, Type: kinds.TypeChange, Service: c.Service, UserID: c.Actor, Attrs: append(attrs, c.Labels...)}, nil
+	return checked(schemas.Event{Time: c.Time, Type: kinds.TypeChange, Service: c.Service, UserID: c.Actor, Attrs: append(attrs, c.Labels...)})
 }
 
 // Activity is an event of a request that is not a change.
@@ -64,10 +66,22 @@ type Activity struct {
 	Labels []schemas.Attr
 }
 
-// Event is the activity as an event of a topic of kind audit.
-func (a Activity) Event() schemas.Event {
+// Event returns the activity as an event of a topic of kind audit. The error is schemas.ErrValue, for one that no
+// such topic takes, and for a change.
+func (a Activity) Event() (schemas.Event, error) {
+	if a.Type == kinds.TypeChange {
+		return schemas.Event{}, fmt.Errorf("audit: %w: the type of an activity is %q: changes are written by Before and After", schemas.ErrValue, a.Type)
+	}
 	attrs := named(a.Request, a.Scope, a.Method, a.ResourceType, a.Resource, a.Category)
-	return schemas.Event{Time: a.Time, Type: a.Type, Service: a.Service, UserID: a.Actor, Message: a.Message, Attrs: append(attrs, a.Labels...)}
+	return checked(schemas.Event{Time: a.Time, Type: a.Type, Service: a.Service, UserID: a.Actor, Message: a.Message, Attrs: append(attrs, a.Labels...)})
+}
+
+// checked is an event that keeps to the rules of its kind.
+func checked(e schemas.Event) (schemas.Event, error) {
+	if err := schemas.CheckKind(kinds.Audit, &e); err != nil {
+		return schemas.Event{}, fmt.Errorf("audit: %w", err)
+	}
+	return e, nil
 }
 
 // named are the attributes that changes and activity share.

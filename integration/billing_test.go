@@ -50,7 +50,11 @@ func (e *env) diffs(topic string, diffs ...meter.Diff) {
 	e.t.Helper()
 	p := e.producer(topic)
 	for _, d := range diffs {
-		if err := p.Submit(e.t.Context(), d.Event(), nil); err != nil {
+		ev, err := d.Event()
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if err := p.Submit(e.t.Context(), ev, nil); err != nil {
 			e.t.Fatal(err)
 		}
 	}

@@ -60,7 +60,11 @@ func TestDerivedDeleted(t *testing.T) {
 	for i := range 60 { // each second one twice
 		for range 1 + i%2 {
 			m := metric.Point{Name: "cpu", Value: float64(i), Points: metric.Gauge, Time: time.Date(2026, 2, 1, 12, 0, i, 0, time.UTC), Labels: []schemas.Attr{schemas.String("host", fmt.Sprint("h-", i%20))}}
-			if err := p.Submit(t.Context(), m.Event(nil), nil); err != nil {
+			ev, err := m.Event()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Submit(t.Context(), ev, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

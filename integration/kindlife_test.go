@@ -62,7 +62,11 @@ func TestMetricThroughDamage(t *testing.T) {
 	send := func(points ...metric.Point) {
 		t.Helper()
 		for i := range points {
-			if err := p.Submit(t.Context(), points[i].Event(nil), nil); err != nil {
+			ev, err := points[i].Event()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Submit(t.Context(), ev, nil); err != nil {
 				t.Fatal(err)
 			}
 			host := points[i].Labels[0].Text()

@@ -144,7 +144,10 @@ func (h *copiesCluster) speak(what string) {
 				ev = schemas.Event{Time: time.Now(), Type: kinds.TypeChange, Service: "s", UserID: user, Message: what,
 					Attrs: []schemas.Attr{schemas.String("scope", "s"), schemas.String("request_id", fmt.Sprint(what, i)), schemas.String("method", "m"), schemas.String("resource_type", "r"), schemas.String("resource", "x"), schemas.String("state", "committed")}}
 			case "usage":
-				ev = meter.Diff{Time: time.Now().Add(-time.Hour), Meter: "bytes", Provider: "p", Space: "s", Cause: fmt.Sprint(what, i), Customer: user, Delta: 7}.Event()
+				var err error
+				if ev, err = (meter.Diff{Time: time.Now().Add(-time.Hour), Meter: "bytes", Provider: "p", Space: "s", Cause: fmt.Sprint(what, i), Customer: user, Delta: 7}).Event(); err != nil {
+					h.t.Fatal(err)
+				}
 				ev.Message = what
 			}
 			if err := p.Publish(ctx, ev); err != nil {

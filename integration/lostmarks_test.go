@@ -27,7 +27,10 @@ func TestMarksOfLostRows(t *testing.T) {
 	p := e.producer("trail")
 	for range times { // an insert each
 		for i := range events {
-			ev := audit.Activity{Type: "log", Request: fmt.Sprint("r-", i), Scope: "s", Time: time.Date(2026, 2, 1, 12, 0, i, 0, time.UTC)}.Event()
+			ev, err := audit.Activity{Type: "log", Request: fmt.Sprint("r-", i), Scope: "s", Time: time.Date(2026, 2, 1, 12, 0, i, 0, time.UTC)}.Event()
+			if err != nil {
+				t.Fatal(err)
+			}
 			if err := p.Submit(t.Context(), ev, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -8,10 +8,14 @@
 // four is sent, one counts, the earliest by time. So a sender that does not know whether a
 // diff arrived sends it again.
 //
-//	p.Publish(ctx, meter.Diff{Meter: "bytes", Provider: "p1", Space: "s1", Cause: id, Delta: 1024, Time: t}.Event())
+//	e, err := meter.Diff{Meter: "bytes", Provider: "p1", Space: "s1", Cause: id, Delta: 1024, Time: t}.Event()
+//	if err != nil {
+//		return err
+//	}
+//	return p.Publish(ctx, e)
 //
 // # Failures
 //
-// Event does not check anything. The producer holds each event to the topic's rules, and
-// refuses one without space, cause or delta, or with a delta beyond 2^53.
+// Event refuses a diff without a space or a cause, with a delta beyond 2^53, or with a label
+// given twice. The producer checks its size and time, and what the topic declares.
 package meter

@@ -1,19 +1,22 @@
 package meter_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/almanac-events/almanac/meter"
-	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // A diff is an event whose meter, provider, space and cause say which change it is.
 func ExampleDiff_Event() {
 	d := meter.Diff{Meter: "bytes", Provider: "p1", Space: "s1", Cause: "upload-17", Delta: 1024, Customer: "c-7", Time: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)}
-	e := d.Event()
+	e, err := d.Event()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println(e.Type, e.UserID)
 	for _, a := range e.Attrs {
 		fmt.Println(a.Key, a.Text())
@@ -28,16 +31,11 @@ func ExampleDiff_Event() {
 
 // A diff without a cause is refused: nothing would tell a copy of it from another change.
 func ExampleDiff_refused() {
-	ctx := context.Background()
-	p, err := producer.NewMemory(schemas.NewTopicOf(schemas.KindMeter, "usage")).Producer(producer.Config{Topic: "usage"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer p.Close(ctx)
-	fmt.Println("refused:", p.Publish(ctx, meter.Diff{Meter: "bytes", Space: "s1", Delta: 1024}.Event()) != nil)
-	fmt.Println("refused:", p.Publish(ctx, meter.Diff{Meter: "bytes", Space: "s1", Cause: "upload-17", Delta: 1024}.Event()) != nil)
+	_, err := meter.Diff{Meter: "bytes", Space: "s1", Delta: 1024}.Event()
+	fmt.Println(errors.Is(err, schemas.ErrValue), err)
+	_, err = meter.Diff{Meter: "bytes", Space: "s1", Cause: "upload-17", Delta: 1024}.Event()
+	fmt.Println(err)
 	// Output:
-	// refused: true
-	// refused: false
+	// true meter: bad value: cause is empty
+	// <nil>
 }

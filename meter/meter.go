@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -26,11 +27,16 @@ type Diff struct {
 	Labels []schemas.Attr
 }
 
-// Event returns the diff as an event of a topic of kind meter.
-func (d Diff) Event() schemas.Event {
+// Event returns the diff as an event of a topic of kind meter. The error says why no such topic takes it:
+// schemas.ErrValue, or ErrLabels for a label given twice.
+func (d Diff) Event() (schemas.Event, error) {
 	attrs := make([]schemas.Attr, 0, 4+len(d.Labels))
 	attrs = append(attrs,
 		schemas.String(kinds.ColProvider, d.Provider), schemas.String(kinds.ColSpace, d.Space),
 		schemas.String(kinds.ColCause, d.Cause), schemas.Int64(kinds.ColDelta, d.Delta))
-	return schemas.Event{Time: d.Time, Type: d.Meter, UserID: d.Customer, Attrs: append(attrs, d.Labels...)}
+	e := schemas.Event{Time: d.Time, Type: d.Meter, UserID: d.Customer, Attrs: append(attrs, d.Labels...)}
+	if err := schemas.CheckKind(kinds.Meter, &e); err != nil {
+		return schemas.Event{}, fmt.Errorf("meter: %w", err)
+	}
+	return e, nil
 }

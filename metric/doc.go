@@ -7,14 +7,20 @@
 // counts. So a sender that does not know whether a point arrived sends it again, and one that
 // corrects a point sends the new value under the same time.
 //
-//	p.Log(metric.Point{Name: "cpu", Value: 0.42, Unit: "1", Points: metric.Gauge, Labels: labels}.Event(&buf))
+//	e, err := metric.Point{Name: "cpu", Value: 0.42, Unit: "1", Points: metric.Gauge, Labels: labels}.Event()
+//	if err != nil {
+//		return err
+//	}
+//	p.Log(e)
+//
+// A Buffer makes events without an allocation.
 //
 // A Distribution stands for many values: their count, sum, least and greatest, the sum of their
 // squared deviations from the mean, and a histogram.
 //
 // # Failures
 //
-// Event does not check anything. The producer holds each event to the topic's rules, and
-// refuses one without a name, with a value that is not finite, with a start after its time, or
-// with buckets that do not add up to its count.
+// Event refuses a point without a name, with a value that is not finite, with a start after its
+// time, with a label given twice, or with buckets that do not add up to its count. The producer
+// checks its size and time, and what the topic declares.
 package metric

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -56,12 +57,13 @@ type Distribution struct {
 // again allocates nothing.
 type Buffer struct{ attrs []schemas.Attr }
 
-// Event returns the point as an event of a topic of kind metric. It is valid until the buffer
-// is used again; Log and Publish copy what they take. A nil buffer is a new one.
-func (p Point) Event(b *Buffer) schemas.Event {
-	if b == nil {
-		b = &Buffer{}
-	}
+// Event returns the point as an event of a topic of kind metric. The error says why no such topic takes it:
+// schemas.ErrValue, or ErrLabels for a label given twice.
+func (p Point) Event() (schemas.Event, error) { return new(Buffer).Event(p) }
+
+// Event is Point.Event in the buffer's room. The event is valid until the buffer is used again; Log and Publish
+// copy what they take.
+func (b *Buffer) Event(p Point) (schemas.Event, error) {
 	a := b.attrs[:0]
 	if d := p.Distribution; d != nil {
 		a = append(a, schemas.Int64(kinds.ColCount, d.Count), schemas.Float64(kinds.ColSum, d.Sum), schemas.Float64(kinds.ColMin, d.Min),
@@ -80,5 +82,9 @@ func (p Point) Event(b *Buffer) schemas.Event {
 	}
 	a = append(a, p.Labels...)
 	b.attrs = a
-	return schemas.Event{Time: p.Time, Type: p.Name, Service: p.Service, UserID: p.Tenant, Attrs: a}
+	e := schemas.Event{Time: p.Time, Type: p.Name, Service: p.Service, UserID: p.Tenant, Attrs: a}
+	if err := schemas.CheckKind(kinds.Metric, &e); err != nil {
+		return schemas.Event{}, fmt.Errorf("metric: %w", err)
+	}
+	return e, nil
 }

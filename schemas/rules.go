@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -19,6 +20,41 @@ func (t *Topic) Check(e *Event, tsNs, nowNs int64) error {
 	if err := e.validate(tsNs, nowNs, t.MaxFuture()); err != nil {
 		return err
 	}
+	if err := t.checkKind(e, tsNs); err != nil {
+		return err
+	}
+	return t.checkDescribed(e)
+}
+
+// plainTopics are topics of each kind that declare nothing of their own.
+var plainTopics = sync.OnceValue(func() map[Kind]*Topic {
+	topics := map[Kind]*Topic{}
+	for _, kind := range kinds.All() {
+		t := NewTopicOf(kind, "events")
+		topics[kind] = &t
+	}
+	return topics
+})
+
+// CheckKind reports why no topic of a kind takes an event, or nil: the rules of the kind alone. Sizes, how far ahead
+// its time lies, and what a topic declares, its producer checks. An event without a time is not older than one that it names.
+func CheckKind(kind Kind, e *Event) error {
+	topic := plainTopics()[kind]
+	if topic == nil {
+		return fmt.Errorf("%w: there is no kind %q", ErrWrongKind, kind)
+	}
+	tsNs := int64(math.MaxInt64)
+	if !e.Time.IsZero() {
+		var err error
+		if tsNs, err = UnixNs(e.Time); err != nil {
+			return err
+		}
+	}
+	return topic.checkKind(e, tsNs)
+}
+
+// checkKind holds an event to the rules of the topic's kind.
+func (t *Topic) checkKind(e *Event, tsNs int64) error {
 	s := t.Spec()
 	if len(s.Fields) == 0 && len(s.Rules) == 0 {
 		return nil
@@ -36,7 +72,7 @@ func (t *Topic) Check(e *Event, tsNs, nowNs int64) error {
 			return err
 		}
 	}
-	return t.checkDescribed(e)
+	return nil
 }
 
 // checkFields holds promoted fields to their types: a value that does not fit would go to

@@ -58,7 +58,11 @@ func TestMeterWriters(t *testing.T) {
 				for _, i := range rand.Perm(each) {
 					n := i*writers + (w+turn)%writers
 					d := meter.Diff{Meter: "bytes", Provider: "p", Space: "s1", Cause: fmt.Sprint("c-", n), Delta: 1, Customer: "cust", Time: at(n)}
-					if err := p.Submit(t.Context(), d.Event(), nil); err != nil {
+					ev, err := d.Event()
+					if err != nil {
+						return err
+					}
+					if err := p.Submit(t.Context(), ev, nil); err != nil {
 						return err
 					}
 				}

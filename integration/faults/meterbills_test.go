@@ -58,7 +58,7 @@ func focusEvent(i int, l *inputtest.FocusLine) schemas.Event {
 		panic(err) // the file is one we know
 	}
 	d := meter.Diff{Meter: "cost", Provider: l.Provider, Space: "sku-" + l.SKU, Cause: fmt.Sprint("line-", i), Delta: units, Customer: l.Account, Time: l.End}
-	e := d.Event()
+	e := made(d.Event())
 	e.Attrs = append(e.Attrs, schemas.String("amount", cmp.Or(l.Consumed, "0")))
 	return e
 }

@@ -56,7 +56,7 @@ func (m *metered) one(d *meter.Diff) {
 		m.json(d.Time, fmt.Sprintf(`{"type":"bytes","provider":"p","ts":%q,"space":%q,"cause":%q,"delta":%d,"user_id":%q}`, d.Time.Format(time.RFC3339Nano), d.Space, d.Cause, d.Delta, d.Customer))
 		return
 	}
-	if err := m.publish(d.Event()); err != nil {
+	if err := m.publish(made(d.Event())); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -87,7 +87,7 @@ func (m *metered) writeAll(turn int) error {
 	for w := range writers {
 		var events []schemas.Event
 		for i := (w + turn) % writers; i < len(all); i += writers {
-			events = append(events, all[i].Event())
+			events = append(events, made(all[i].Event()))
 		}
 		send(w, events)
 	}

@@ -74,14 +74,16 @@ func (m *measured) send() {
 	m.rows, m.count = m.rows+1, len(examples())+1 // the good line among bad ones
 	for range meterTimes {
 		for _, v := range []float64{3, 1, 2} {
-			if err := m.publish(metric.Point{Name: "corrected", Value: v, Time: clock("12:00:30")}.Event(nil)); err != nil {
+			if err := m.publish(made(metric.Point{Name: "corrected", Value: v, Time: clock("12:00:30")}.Event())); err != nil {
 				m.t.Fatal(err)
 			}
 			m.rows++
 		}
 	}
 	m.count++
-	if err := m.publish(metric.Point{Name: "edge", Value: math.NaN(), Time: clock("12:05:00")}.Event(nil)); !errors.Is(err, schemas.ErrValue) {
+	edge := made(metric.Point{Name: "edge", Time: clock("12:05:00")}.Event())
+	edge.Attrs[0] = schemas.Float64(kinds.ColValue, math.NaN()) // as a program could that makes events by hand
+	if err := m.publish(edge); !errors.Is(err, schemas.ErrValue) {
 		m.t.Errorf("NaN: %v", err)
 	}
 	if err := <-written; err != nil {
@@ -141,7 +143,7 @@ func (m *measured) allCounted(when, topic string) {
 func (m *measured) one(p *metric.Point) {
 	m.t.Helper()
 	if m.rnd.IntN(2) == 0 {
-		if err := m.publish(p.Event(nil)); err != nil {
+		if err := m.publish(made(p.Event())); err != nil {
 			m.t.Fatal(err)
 		}
 		return

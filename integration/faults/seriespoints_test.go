@@ -89,7 +89,7 @@ func (m *measured) unsorted(at time.Time) {
 	m.t.Helper()
 	plain := schemas.NewTopic("cpu", m.topic.Fields...) // the same columns, and no rules
 	b := frame.NewBuilder(&plain)
-	e := metric.Point{Name: "edge", Value: 1, Labels: []schemas.Attr{schemas.String("b", "1"), schemas.String("a", "2")}}.Event(nil)
+	e := made(metric.Point{Name: "edge", Value: 1, Labels: []schemas.Attr{schemas.String("b", "1"), schemas.String("a", "2")}}.Event())
 	b.Append(&e, at.UnixNano(), schemas.NewID(at.UnixNano()))
 	f, payload := b.Encode()
 	f.Producer, f.Seq = "0123456789abcdef", 1
@@ -151,7 +151,7 @@ func realSeriesOf(t *testing.T) (out []realSeries) {
 func (m *measured) realEvents() (out []schemas.Event) {
 	for i := range m.real {
 		for j := range m.real[i].points {
-			out = append(out, m.real[i].points[j].Event(nil))
+			out = append(out, made(m.real[i].points[j].Event()))
 		}
 	}
 	return out

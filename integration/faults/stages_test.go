@@ -148,6 +148,14 @@ func (s *staged) json(at time.Time, lines string) {
 	}
 }
 
+// made is an event that could be made.
+func made(e schemas.Event, err error) schemas.Event {
+	if err != nil {
+		panic(err) // of a test's own constants
+	}
+	return e
+}
+
 // publish has a producer of its own send events, in their order.
 func (s *staged) publish(events ...schemas.Event) error {
 	p, err := producer.Connect(s.ctx, s.natsURL, producer.Config{Topic: s.topic.Name, Policy: producer.Block})

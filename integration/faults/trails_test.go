@@ -96,7 +96,7 @@ func changes() (out []audit.Change, ends []audit.State) {
 // activity are the events of one request within one second, three of them at one nanosecond.
 func activity() (out []schemas.Event) {
 	add := func(kind string, ns int) {
-		out = append(out, audit.Activity{Type: kind, Request: "r-1", Scope: auditScope, Service: "svc", Time: changedAt.Add(time.Duration(ns))}.Event())
+		out = append(out, made(audit.Activity{Type: kind, Request: "r-1", Scope: auditScope, Service: "svc", Time: changedAt.Add(time.Duration(ns))}.Event()))
 	}
 	for i := range 500 {
 		add("log", i*1000)
@@ -125,7 +125,7 @@ func cloudTrail(t *testing.T) (out []schemas.Event) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, audit.Activity{Type: r.EventType, Request: r.EventID, Scope: r.RecipientAccountID, Service: r.EventSource, Method: r.EventName, Actor: r.UserIdentity.UserName, Time: r.EventTime}.Event())
+		out = append(out, made(audit.Activity{Type: r.EventType, Request: r.EventID, Scope: r.RecipientAccountID, Service: r.EventSource, Method: r.EventName, Actor: r.UserIdentity.UserName, Time: r.EventTime}.Event()))
 	}
 	if len(out) != 1220 {
 		t.Fatalf("%d records", len(out))

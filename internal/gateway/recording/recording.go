@@ -105,7 +105,11 @@ func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) 
 		}
 		a.Labels = append(a.Labels, schemas.String(LabelClaimed, claimed))
 	}
-	if err := c.store(r.Context(), a.Event()); err != nil {
+	ev, err := a.Event()
+	if err == nil {
+		err = c.store(r.Context(), ev)
+	}
+	if err != nil {
 		return request.Refuse(http.StatusServiceUnavailable, "not_recorded", fmt.Sprintf("reads are recorded in topic %s, and this one cannot be: %v", c.Topic, err),
 			"audit_reads names a topic of kind audit, declared by `"+kinds.Audit.Declare(c.Topic)+"`; send the request again once it takes events")
 	}
