@@ -96,9 +96,7 @@ func (d *Derived) set(ref schemas.ShardRef, change func(*DerivedShard)) {
 func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	d := &Derived{Shards: map[schemas.ShardRef]DerivedShard{}}
 	repeats, sums := schemas.DerivedTable(t.Name, schemas.DerivedRepeats), schemas.DerivedTable(t.Name, schemas.DerivedSums)
-	// Marks are stored before the position that says they are there, and one statement reads both.
-	err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+sql.NoID+"), argMaxIf(rows, pos, id = "+sql.NoID+"), uniqExactIf((id, pos), id != "+sql.NoID+"), argMaxIf(first_shard, pos, id = "+sql.NoID+"), argMaxIf(marks, pos, id = "+sql.NoID+"), countIf(id != "+sql.NoID+") FROM "+
-		sql.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
+	err := db.byShard(ctx, t.Name, sql.Marked{Repeats: sql.QuotedTable(db.Database, repeats)}.SQL(),
 		func(ref schemas.ShardRef, n []uint64) {
 			d.Marks += n[5]
 			d.set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch, s.marks = n[0], n[1], n[2], n[3], n[4] })

@@ -34,17 +34,14 @@ func (db *DB) MeantDocuments(ctx context.Context, topic string, lane int, c Cond
 	for k, v := range c.Params {
 		params[k] = v
 	}
-	q := fmt.Sprintf("SELECT %[1]s, argMax(meant, at), min(meant), argMax(toUnixTimestamp64Nano(%[3]s), at), argMax(%[4]s, at), concat('/', argMax(%[7]s, at)) "+
-		"FROM (SELECT %[1]s, %[3]s, %[7]s, (%[2]s) AS meant, %[8]s AS at, %[4]s FROM %[5]s WHERE %[9]s AND %[1]s > {after:String}) "+
-		"GROUP BY %[1]s HAVING max(meant) ORDER BY %[1]s LIMIT %[6]d FORMAT TSV",
-		kinds.ColDocID, c.SQL, kinds.ColCreated, kinds.ColVersion, sql.QuotedTable(db.Database, topic), n, kinds.ColPath, kinds.ColSeq, sql.InLane(lane))
+	q := sql.MeantDocuments{Table: sql.QuotedTable(db.Database, topic), Where: sql.InLane(lane), Meant: c.SQL, Limit: n}.SQL()
 	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var d Meant
 		var last, all int
 		if _, err := fmt.Sscan(line, &d.ID, &last, &all, &d.Created, &d.Version, &d.Path); err != nil {
 			return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
 		}
-		d.Last, d.All, d.Path = last == 1, all == 1, d.Path[1:] // the slash lets an empty path be read
+		d.Last, d.All, d.Path = last == 1, all == 1, d.Path[1:]
 		docs = append(docs, d)
 		return nil
 	})

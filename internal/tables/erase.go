@@ -137,10 +137,9 @@ type Leftover struct {
 func (db *DB) Leftovers(ctx context.Context, ref schemas.ShardRef, upTo time.Time) (Leftover, error) {
 	var out Leftover
 	var parts, last, lifetime uint64
-	q := fmt.Sprintf(`SELECT count(), sum(bytes_on_disk), toUInt64(max(toUnixTimestamp(remove_time))),
-		(SELECT toUInt64OrZero(extract(create_table_query, 'old_parts_lifetime = (\\d+)')) FROM system.tables WHERE database = '%[1]s' AND name = '%[2]s')
-		FROM system.parts WHERE database = '%[1]s' AND table = '%[2]s' AND NOT active AND partition_id = '%[3]s' AND modification_time <= fromUnixTimestamp(%[4]d)`,
-		quoted(db.Database), quoted(ref.Topic), ref.PartitionID(), upTo.Unix()+1)
+	q := sql.Leftovers{
+		Database: sql.QuoteText(db.Database), Table: sql.QuoteText(ref.Topic), Partition: sql.QuoteText(ref.PartitionID()), UpTo: upTo.Unix() + 1,
+	}.SQL()
 	if err := db.conn.QueryRow(ctx, q).Scan(&parts, &out.Bytes, &last, &lifetime); err != nil {
 		return out, fmt.Errorf("old parts of %s: %w", ref, refusal(err))
 	}

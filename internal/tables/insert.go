@@ -75,25 +75,23 @@ func (in *Insert) queryID(database string) string {
 // queryPrefix begins the query_id of every insert into a topic's table.
 func queryPrefix(database, topic string) string { return "almanac:" + database + ":" + topic + ":" }
 
-// statement is the insert with its assertions: the head is what the insert follows,
-// neither above, because another was faster, nor below, because ClickHouse was put
-// back to an older copy and the sink believes what it saw stored. Only numbers and validated names
-// are spliced in.
+// statement is the insert with its assertions. Only numbers and validated names are spliced in.
 func (in *Insert) statement(database string) string {
-	table := sql.QuotedTable(database, in.Topic.Name)
-	var cols strings.Builder
-	for _, c := range in.Topic.Columns(in.Schema) {
-		cols.WriteString(sql.QuoteName(c) + ", ")
+	return sql.Insert{
+		Table: sql.QuotedTable(database, in.Topic.Name), Columns: quotedList(in.Topic.Columns(in.Schema)),
+		Month: uint32(in.Month), Shard: uint64(in.Shard), Head: in.Head - in.Absent,
+		Frames: sourceOf(in.Topic, in.Schema, in.Frames), Whole: whole(in.Frames), Pos: colPos,
+		Seconds: int(InsertDeadline.Seconds()), Keep: in.Keep.SQL, Moved: textHeadMoved, Tardy: textTooSlow,
+	}.SQL()
+}
+
+// quotedList are columns as a list.
+func quotedList(columns []string) string {
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = sql.QuoteName(c)
 	}
-	keep := ""
-	if in.Keep.SQL != "" {
-		keep = " AND (" + in.Keep.SQL + ")"
-	}
-	return fmt.Sprintf("INSERT INTO %s (%smonth, shard, pos) SELECT %[2]s%d, %d, %s FROM %s WHERE "+
-		"throwIf((SELECT max(pos) FROM %[1]s WHERE month = %[3]d AND shard = %[4]d) != %[7]d, '%s') = 0"+
-		" AND throwIf(nowInBlock() > now() + %d, '%s') = 0 AND %s%s FORMAT Native",
-		table, cols.String(), uint32(in.Month), uint64(in.Shard), colPos, sourceOf(in.Topic, in.Schema, in.Frames),
-		in.Head-in.Absent, textHeadMoved, int(InsertDeadline.Seconds()), textTooSlow, whole(in.Frames), keep)
+	return strings.Join(quoted, ", ")
 }
 
 // insertSettings make one insert one block, one part, answered when it is on

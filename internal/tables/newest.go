@@ -26,10 +26,7 @@ func (db *DB) NewestDocuments(ctx context.Context, topic string, lane int, ids [
 	if ids != nil {
 		where, params["ids"] = where+" AND "+kinds.ColDocID+" IN {ids:Array(String)}", arrayOf(ids)
 	}
-	q := fmt.Sprintf("SELECT %[1]s, n.1, n.2, n.3, n.4, n.5, n.6, n.7, n.8, concat('/', n.9) FROM (SELECT %[1]s, argMax((%[2]s, toUnixTimestamp64Nano(%[3]s), toUnixTimestamp64Nano(%[4]s), "+
-		"%[5]s, %[6]s, length(%[7]s), %[8]s, %[9]s, %[10]s), %[6]s) AS n FROM %[11]s WHERE %[12]s GROUP BY %[1]s) ORDER BY %[1]s FORMAT TSV",
-		kinds.ColDocID, kinds.ColOp, kinds.ColCreated, schemas.ColTs, kinds.ColVersion, kinds.ColSeq, kinds.ColBody, schemas.ColMonth, schemas.ColShard, kinds.ColPath,
-		sql.QuotedTable(db.Database, topic), where)
+	q := sql.NewestDocuments{Table: sql.QuotedTable(db.Database, topic), Where: where}.SQL()
 	err := db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var d Newest
 		var month uint32

@@ -182,10 +182,6 @@ type Copy struct {
 // CopyRows copies. As with Insert, only the head tells what is stored.
 func (db *DB) CopyRows(ctx context.Context, c *Copy) error {
 	cols := slices.Concat(c.Topic.Columns(c.Topic.Version), []string{schemas.ColMonth, schemas.ColShard, schemas.ColPos})
-	for i := range cols {
-		cols[i] = sql.QuoteName(cols[i])
-	}
-	list, to := strings.Join(cols, ", "), sql.QuotedTable(db.Database, c.To)
 	q := url.Values{}
 	for k, v := range insertSettings {
 		q.Set(k, v)
@@ -193,10 +189,10 @@ func (db *DB) CopyRows(ctx context.Context, c *Copy) error {
 	q.Del("decompress")
 	q.Set("deduplicate_insert_select", "enable_when_possible")
 	q.Set("insert_deduplication_token", fmt.Sprintf("%s:%s:%d:%d", c.To, c.Shard, c.After, c.Attempt))
-	statement := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d"+
-		" AND throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos > %d) != 0, '%s') = 0",
-		to, list, list, sql.QuotedTable(db.Database, c.From), uint32(c.Month), uint64(c.Shard), c.After, c.UpTo,
-		to, uint32(c.Month), uint64(c.Shard), c.After, textHeadMoved)
+	statement := sql.CopyRows{
+		From: sql.QuotedTable(db.Database, c.From), To: sql.QuotedTable(db.Database, c.To), Columns: quotedList(cols),
+		Month: uint32(c.Month), Shard: uint64(c.Shard), Above: c.After, UpTo: c.UpTo, Moved: textHeadMoved,
+	}.SQL()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), strings.NewReader(statement))
 	if err != nil {
 		return err

@@ -102,8 +102,9 @@ func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shar
 // WeightedIDs is, of a shard's rows up to a position, the sum of their ids, and that of id times position (schemas.IDHashSQL).
 // A row below the position least counts as if it were there.
 func (db *DB) WeightedIDs(ctx context.Context, ref schemas.ShardRef, least, head uint64) (ids, weighted uint64, err error) {
-	q := fmt.Sprintf("SELECT sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, toUInt64(%d))) FROM (SELECT pos, %s AS _hash FROM %s WHERE month = %d AND shard = %d AND pos <= %d)",
-		least, schemas.IDHashSQL, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), head)
+	q := sql.WeightedIDs{
+		Table: sql.QuotedTable(db.Database, ref.Topic), Month: uint32(ref.Month), Shard: uint64(ref.ID), Least: least, UpTo: head, HashSQL: schemas.IDHashSQL,
+	}.SQL()
 	if err := db.conn.QueryRow(ctx, q).Scan(&ids, &weighted); err != nil {
 		return 0, 0, fmt.Errorf("positions of %s: %w", ref, refusal(err))
 	}

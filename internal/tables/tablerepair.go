@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -24,26 +23,17 @@ type TableRepair struct {
 	Frames []Frame
 }
 
-// statement inserts of the frames' rows those that are not there. Rows are told
-// apart by all that a frame says of them and by its position, and the n-th of equal ones
-// is missing when the table has less than n, so that a client which repeats itself gets
-// each row back once. Done again it inserts nothing.
+// statement inserts of the frames' rows those that are not there.
 func (m *TableRepair) statement(database string) string {
-	table := sql.QuotedTable(database, m.Topic.Name)
-	cols := m.Topic.Columns(m.Schema)
-	for i, c := range cols {
-		cols[i] = sql.QuoteName(c)
-	}
-	list := strings.Join(cols, ", ")
 	keep := m.Keep.SQL
 	if keep == "" {
 		keep = "1"
 	}
-	return fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT %[2]s, %d, %d, %s"+
-		" FROM (SELECT *, sipHash128(%[2]s, toUInt64(%[5]s)) AS _hash, row_number() OVER (PARTITION BY _hash) AS _nth FROM %s WHERE %s) AS f"+
-		" LEFT JOIN (SELECT sipHash128(%[2]s, pos) AS _there, count() AS _have FROM %[1]s WHERE month = %[3]d AND shard = %[4]d AND pos > %[8]d AND pos <= %d GROUP BY _there) AS h ON f._hash = h._there"+
-		" WHERE _nth > _have AND (%s) FORMAT Native",
-		table, list, uint32(m.Month), uint64(m.Shard), colPos, sourceOf(m.Topic, m.Schema, m.Frames), whole(m.Frames), m.Lo, m.Hi, keep)
+	return sql.InsertMissing{
+		Table: sql.QuotedTable(database, m.Topic.Name), Columns: quotedList(m.Topic.Columns(m.Schema)),
+		Month: uint32(m.Month), Shard: uint64(m.Shard), Above: m.Lo, UpTo: m.Hi,
+		Frames: sourceOf(m.Topic, m.Schema, m.Frames), Whole: whole(m.Frames), Pos: colPos, Keep: keep,
+	}.SQL()
 }
 
 // InsertMissing inserts the rows of the frames that the table lacks. It is one
@@ -130,9 +120,7 @@ func (db *DB) Copies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (
 // CountTwins counts the rows between two positions (above lo, up to hi) that are the same, in every column but the position,
 // as one of the shard elsewhere.
 func (db *DB) CountTwins(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (n uint64, err error) {
-	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
-	in := fmt.Sprintf("pos > %d AND pos <= %d", lo, hi)
-	q := fmt.Sprintf("SELECT toUInt64(countIf(sipHash128(* EXCEPT pos) IN (SELECT sipHash128(* EXCEPT pos) %[1]s AND NOT (%[2]s) AND id IN (SELECT id %[1]s AND %[2]s)))) %[1]s AND %[2]s", of, in)
+	q := sql.CountTwins{Table: sql.QuotedTable(db.Database, ref.Topic), Month: uint32(ref.Month), Shard: uint64(ref.ID), Above: lo, UpTo: hi}.SQL()
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
 		return 0, fmt.Errorf("twins in %s: %w", ref, refusal(err))
 	}
@@ -141,9 +129,7 @@ func (db *DB) CountTwins(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 
 // Twins lists, of some rows of a shard, (pos, id, ts) each, at which other positions the same row stands, in every column.
 func (db *DB) Twins(ctx context.Context, ref schemas.ShardRef, rows string) (map[RowKey][]uint64, error) {
-	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
-	q := fmt.Sprintf("SELECT toString(a.id), toUnixTimestamp64Nano(a.ts), a.pos, b.there FROM (SELECT id, ts, pos, sipHash128(* EXCEPT pos) AS _hash %[1]s AND (pos, id, ts) IN (%[2]s)) AS a"+
-		" INNER JOIN (SELECT pos AS there, sipHash128(* EXCEPT pos) AS _hash %[1]s AND id IN (SELECT id %[1]s AND (pos, id, ts) IN (%[2]s))) AS b ON a._hash = b._hash WHERE a.pos != b.there FORMAT TSV", of, rows)
+	q := sql.Twins{Table: sql.QuotedTable(db.Database, ref.Topic), Month: uint32(ref.Month), Shard: uint64(ref.ID), Rows: rows}.SQL()
 	out := map[RowKey][]uint64{}
 	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
 		var k RowKey

@@ -38,9 +38,7 @@ func (db *DB) MeantTimers(ctx context.Context, topic string, lane int, c Conditi
 	for k, v := range c.Params {
 		params[k] = v
 	}
-	q := fmt.Sprintf("SELECT `%[1]s`, %[2]s, argMax(%[3]s, %[5]s), argMax(%[4]s, %[5]s) FROM %[6]s WHERE %[9]s AND (`%[1]s`, %[2]s) > ({after_group:String}, {after_id:String}) AND (%[7]s) "+
-		"GROUP BY `%[1]s`, %[2]s ORDER BY `%[1]s`, %[2]s LIMIT %[8]d FORMAT TSV",
-		kinds.ColGroup, kinds.ColTimerID, kinds.ColSlot, kinds.ColLife, kinds.ColSeq, sql.QuotedTable(db.Database, topic), c.SQL, n, sql.InLane(lane))
+	q := sql.MeantTimers{Table: sql.QuotedTable(db.Database, topic), Where: sql.InLane(lane), Meant: c.SQL, Limit: n}.SQL()
 	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		t := MeantTimer{}
 		if _, err := fmt.Fscan(strings.NewReader(line), &t.Group, &t.ID, &t.Slot, &t.Life); err != nil {

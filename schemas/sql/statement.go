@@ -9,7 +9,7 @@ import (
 	"text/template"
 )
 
-//go:embed usage series
+//go:embed usage series tables
 var statementFiles embed.FS
 
 // statements are the templates of statements, by path without ".sql".
