@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // copyTopic is the topic that a staged one is replayed into.
@@ -136,12 +137,27 @@ func (s *staged) refused(when string) {
 	}
 }
 
-// json publishes lines as they are, under any lane.
+// json sends lines of JSON, each by the lane of its event; a line that is none goes with those before it.
 func (s *staged) json(at time.Time, lines string) {
 	s.t.Helper()
+	byLane, lane, keys := map[int]string{}, s.rnd.IntN(s.topic.Lanes), rawjson.Keys{Topic: &s.topic}
+	for line := range strings.Lines(lines) {
+		if e, err := keys.ParseText(strings.TrimSuffix(line, "\n")); err == nil {
+			ts := at.UnixNano()
+			if !e.Time.IsZero() {
+				ts = e.Time.UnixNano()
+			}
+			if s.topic.Check(&e, ts, ts) == nil {
+				lane = schemas.LaneOf(&s.topic, &e, ts, "")
+			}
+		}
+		byLane[lane] += line
+	}
 	js, err := jetstream.New(s.NC)
-	if err == nil {
-		_, err = js.Publish(s.ctx, schemas.EventsSubject(s.topic.Name, schemas.MonthOf(at.UnixNano()), s.rnd.IntN(s.topic.Lanes)), []byte(lines))
+	for lane, lines := range byLane {
+		if err == nil {
+			_, err = js.Publish(s.ctx, schemas.EventsSubject(s.topic.Name, schemas.MonthOf(at.UnixNano()), lane), []byte(lines))
+		}
 	}
 	if err != nil {
 		s.t.Fatal(err)
