@@ -126,7 +126,7 @@ func TestEngineAtATenth(t *testing.T) {
 	e.flush(p)
 
 	var conns counted
-	db, err := tables.OpenBy(srv.HTTPDSN(), conns.dial)
+	db, err := tables.OpenBy(srv.HTTPDSN(), conns.dial, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,14 @@ func natsOptions(s *settings, d endpoints, name string) []nats.Option {
 	if s.NATSCreds != "" {
 		opts = append(opts, nats.UserCredentials(s.NATSCreds))
 	}
+	if !d.followNATS && isURL(s.NATS) { // one that is named, and not of an up
+		if s.NATSCA != "" {
+			opts = append(opts, nats.RootCAs(s.NATSCA))
+		}
+		if s.NATSCert != "" || s.NATSKey != "" {
+			opts = append(opts, nats.ClientCert(s.NATSCert, s.NATSKey))
+		}
+	}
 	if d.followNATS {
 		opts = append(opts, nats.SetCustomDialer(follower{d.dir}))
 	}
@@ -48,7 +56,7 @@ func (f follower) Dial(network, address string) (net.Conn, error) {
 // engine as those to NATS do.
 func openTables(d endpoints) (*tables.DB, error) {
 	if !d.followClickHouse {
-		return tables.Open(d.clickhouse)
+		return openFixed(d)
 	}
 	return tables.OpenBy(d.clickhouse, func(ctx context.Context, network, address string) (net.Conn, error) {
 		if a, err := embedded.ReadAddresses(d.dir); err == nil {
@@ -57,7 +65,12 @@ func openTables(d endpoints) (*tables.DB, error) {
 			}
 		}
 		return (&net.Dialer{Timeout: streams.DialTimeout}).DialContext(ctx, network, address)
-	})
+	}, nil)
+}
+
+// openFixed is openTables that stays with the address as it is now.
+func openFixed(d endpoints) (*tables.DB, error) {
+	return tables.OpenBy(d.clickhouse, (&net.Dialer{Timeout: streams.DialTimeout}).DialContext, d.clickhouseCA)
 }
 
 // establish finds out that ClickHouse is one that Almanac can use, and the one that has the

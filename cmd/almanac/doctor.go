@@ -111,7 +111,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 		},
 		OpenTables: func() (*tables.DB, error) {
 			var err error
-			db, err = tables.Open(d.clickhouse)
+			db, err = openFixed(d)
 			return db, err
 		},
 		NATSURL: d.nats, Limits: streamLimits(s, schemas.DefaultStreamLimits), ReaderUser: d.readerUser, ReaderPassword: d.readerPassword,

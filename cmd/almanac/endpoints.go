@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +18,8 @@ import (
 type endpoints struct {
 	nats       string
 	clickhouse string // DSN of the HTTP interface; empty when it is not known and not needed
+	// clickhouseCA signs the certificate of an https address; nil: whom the system trusts.
+	clickhouseCA *x509.CertPool
 	// clickhouseTCP is host:port of the native protocol, where an up wrote it.
 	clickhouseTCP string
 	// readerUser may only read; empty where Almanac made no users.
@@ -77,6 +80,12 @@ func (s *settings) ownServers(verb string) error {
 
 // findEndpoints returns the servers the settings name, or those of the up on the data directory.
 func findEndpoints(s *settings, needsClickHouse bool) (endpoints, error) {
+	e, err := findServers(s, needsClickHouse)
+	e.clickhouseCA = s.ClickHouseCA
+	return e, err
+}
+
+func findServers(s *settings, needsClickHouse bool) (endpoints, error) {
 	n, err := s.named()
 	if err != nil {
 		return endpoints{}, err

@@ -15,7 +15,6 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -263,7 +262,7 @@ func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session,
 		}
 	}
 	if err == nil {
-		c.db, err = tables.Open(d.clickhouse)
+		c.db, err = openFixed(d)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -81,7 +81,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 failed,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
-	keyFlags(root.PersistentFlags(), "data", "nats", "nats_creds", "clickhouse", "log_level", "log_format")
+	keyFlags(root.PersistentFlags(), "data", "nats", "nats_creds", "nats_ca", "nats_cert", "nats_key", "clickhouse", "clickhouse_ca", "log_level", "log_format")
 	root.PersistentFlags().String("config", "", "`FILE` of settings (default: the first "+configName+" here, in ~/.config/almanac, in /etc/almanac)")
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},

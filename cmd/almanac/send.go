@@ -65,7 +65,7 @@ interrupted.`,
 	f.String("report", "", "append the line number of each accepted record to `FILE`, as it is accepted")
 	f.String("timeout", "", "give up after so much `TIME` without one accepted (default: never; with --full spool 5s after the last line)")
 	f.String("to", "", "send to the gateway at `URL`, such as http://127.0.0.1:7070, and not through NATS")
-	keyFlags(f, "full", "spool_dir", "spool_bytes")
+	keyFlags(f, "full", "spool_dir", "spool_bytes", "ca_file")
 	f.BoolP("quiet", "q", false, "no progress and no summary")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(intake.Formats, cobra.ShellCompDirectiveNoFileComp))
@@ -92,7 +92,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		return err
 	}
 	if to := f.flag("to"); to != "" {
-		return a.sendTo(ctx, cmd, &f, args[0], to, s.Token, files, total, o)
+		return a.sendTo(ctx, cmd, &f, args[0], to, s, files, total, o)
 	}
 	d, err := findEndpoints(s, false)
 	none := err // no up runs, where that is so

@@ -19,7 +19,7 @@ var remoteParams = []string{
 }
 
 // sendTo sends to a gateway over HTTP.
-func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic, to, token string, files []send.Input, total int64, o string) error {
+func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic, to string, s *settings, files []send.Input, total int64, o string) error {
 	cfg, err := remoteConfig(cmd, to, topic, f)
 	if err != nil {
 		return err
@@ -28,7 +28,8 @@ func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic,
 		return err
 	}
 	quiet := f.flag("quiet") == "true"
-	cfg.Note, cfg.Token, cfg.Progress = a.note, token, a.sendProgress(quiet, topic, total, cfg.Stats)
+	cfg.Roots = s.CA
+	cfg.Note, cfg.Token, cfg.Progress = a.note, s.Token, a.sendProgress(quiet, topic, total, cfg.Stats)
 	err = errors.Join(send.NewRemote(cfg).Run(ctx, files), cfg.Stats.Finish())
 	return a.sent(cfg.Stats.Summary(), o, quiet, err)
 }

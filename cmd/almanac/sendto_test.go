@@ -3,8 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,5 +77,32 @@ func TestSendToRefuses(t *testing.T) {
 		if r := inProcess(t, append([]string{"send", "app", "--data", t.TempDir()}, args...)...); r.code != exitUsage || !strings.Contains(r.err, "--") {
 			t.Errorf("%v: exit %d: %s", args, r.code, r.err)
 		}
+	}
+}
+
+// A gateway whose CA is a file is trusted; without it send ends at once, and says what to give.
+func TestSendToCA(t *testing.T) {
+	t.Parallel()
+	e := pooltest.Start(t, nil, schemas.NewTopic("app"))
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/topics/{topic}/events", linesinput.New(linesinput.Config{Pool: e.Pool}))
+	srv := httptest.NewUnstartedServer(request.WithID(mux))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	send := func(args ...string) (int, string) {
+		var out, errs bytes.Buffer
+		a := &app{stdin: strings.NewReader("hello\n"), stdout: &out, stderr: &errs}
+		return a.execute(t.Context(), append([]string{"send", "app", "--to", srv.URL, "--data", t.TempDir()}, args...)), errs.String()
+	}
+	if code, text := send(); code != exitFailed || !strings.Contains(text, "--ca-file") {
+		t.Errorf("without the CA: exit %d: %s", code, text)
+	}
+	if code, text := send("--ca-file", ca); code != exitOK || len(e.Events("app")) != 1 {
+		t.Errorf("with the CA: exit %d: %s", code, text)
 	}
 }

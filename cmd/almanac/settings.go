@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"fmt"
 	"net/netip"
 	"os"
@@ -49,6 +50,11 @@ type settings struct {
 	AuditActor      string
 	NATS            string
 	NATSCreds       string
+	NATSCA          string
+	NATSCert        string
+	NATSKey         string
+	ClickHouseCA    *x509.CertPool
+	CA              *x509.CertPool
 	ClickHouse      string
 	Profile         string
 	Replicas        int
@@ -132,7 +138,11 @@ var keys = []key{
 	{name: "insecure", usage: "`WORDS`, beyond loopback: plaintext (without TLS), no-auth (without tokens), or both with a comma between", set: eachOf(func(s *settings) *[]string { return &s.Insecure }, insecurePlaintext, insecureNoAuth)},
 	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on", set: plain(func(s *settings) *string { return &s.NATS })},
 	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
+	{name: "nats_ca", usage: "`FILE` of the CA of that NATS, for tls:// URLs, in PEM (default: whom the system trusts); it is read again at each connection", set: plain(func(s *settings) *string { return &s.NATSCA })},
+	{name: "nats_cert", usage: "`FILE` of a certificate to show to that NATS, in PEM", set: plain(func(s *settings) *string { return &s.NATSCert })},
+	{name: "nats_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.NATSKey })},
 	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
+	{name: "clickhouse_ca", usage: "`FILE` of the CA of that ClickHouse, for https:// URLs, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ClickHouseCA })},
 	{name: "profile", usage: "`NAME` of a profile; test: shards rotate at 50,000 rows", set: oneOf(func(s *settings) *string { return &s.Profile }, "", profileTest)},
 	{name: "replicas", def: "1", usage: "`NUMBER` of copies of each stream, where it is created", set: func(s *settings, v string) error {
 		n, err := strconv.Atoi(v)
@@ -181,6 +191,7 @@ var keys = []key{
 		return err
 	}},
 	{name: "token", secret: true, usage: "`SECRET` of a token, for send --to", set: plain(func(s *settings) *string { return &s.Token })},
+	{name: "ca_file", usage: "`FILE` of the CA of a gateway, for send --to https://, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.CA })},
 	{name: "timers_allow_cidrs", usage: "address `RANGES` and ports that timers may call although they are private, such as 127.0.0.1/32:9000,10.1.0.0/16:8000-8999; without a port 80 and 443", set: func(s *settings, v string) (err error) {
 		s.TimersAllowCIDRs, err = callback.ParseRanges(v)
 		return err
@@ -368,8 +379,8 @@ func (k *key) shown(text string) string {
 	if !k.secret || text == "" {
 		return text
 	}
-	if k.name == "pii_key" || k.name == "timers_secrets" {
-		return "xxxxx"
+	if k.name == "nats" || k.name == "clickhouse" {
+		return privacy.MaskedURL(text)
 	}
-	return privacy.MaskedURL(text)
+	return "xxxxx"
 }

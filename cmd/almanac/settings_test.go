@@ -100,10 +100,12 @@ func TestSettingsRefused(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	b.env = append(b.env, "ALMANAC_CLICKHOUSE_FILE="+b.write("dsn", "http://almanac:hush@db:8123/almanac\n"), "ALMANAC_NATS=nats://token@one,nats://u:hush@two")
+	b.env = append(b.env, "ALMANAC_CLICKHOUSE_FILE="+b.write("dsn", "http://almanac:hush@db:8123/almanac\n"), "ALMANAC_NATS=nats://hush@one,nats://u:hush@two",
+		"ALMANAC_PII_KEY=hush0123456789abcdef", "ALMANAC_TOKEN=hush", "ALMANAC_TIMERS_SECRETS=hush=whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",
+		`ALMANAC_TOKENS=tokens: [{name: hush, id: aaaaaa, hash: "sha256:`+strings.Repeat("ab", 32)+`", sql: true}]`)
 	text := b.ok("", "config", "show", "-o", "ndjson")
 	contains(t, text, `"origin":"ALMANAC_CLICKHOUSE_FILE"`, "db:8123", "@two")
-	if strings.Contains(text, "hush") || strings.Contains(text, "token") {
+	if strings.Contains(text, "hush") || strings.Contains(text, "whsec") || strings.Contains(text, "abab") {
 		t.Errorf("a secret is shown:\n%s", text)
 	}
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"crypto/x509"
 	"fmt"
 	"net/netip"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access/certs"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -117,5 +120,17 @@ func eachOf(field func(*settings) *[]string, words ...string) func(*settings, st
 		}
 		*field(s) = all
 		return nil
+	})
+}
+
+// authority is a file of certificates that sign others.
+func authority(field func(*settings) **x509.CertPool) func(*settings, string) error {
+	return unlessEmpty(func(s *settings, v string) error {
+		text, err := os.ReadFile(v) //nolint:gosec // the operator names it
+		if err != nil {
+			return err
+		}
+		*field(s), err = certs.Pool(text)
+		return err
 	})
 }

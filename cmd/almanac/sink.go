@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/registry"
-	"github.com/almanac-events/almanac/internal/tables"
 )
 
 func (a *app) sinkCommand() *cobra.Command {
@@ -29,7 +28,7 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		db, err := tables.Open(one.d.clickhouse)
+		db, err := openFixed(one.d)
 		if err != nil {
 			return err
 		}

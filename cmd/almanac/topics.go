@@ -13,7 +13,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/almanac-events/almanac/internal/registry"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -207,7 +206,7 @@ func (a *app) makeTable(ctx context.Context, c *session, t *schemas.Topic) {
 	if c.clickhouse == "" {
 		return
 	}
-	db, err := tables.Open(c.clickhouse)
+	db, err := openFixed(c.endpoints)
 	if err == nil {
 		db.MeantFor(c.reg)
 		if err = db.Establish(ctx); err == nil {

@@ -164,7 +164,7 @@ func (n *node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := tables.Open(dsn)
+	db, err := openFixed(endpoints{clickhouse: dsn, clickhouseCA: n.s.ClickHouseCA})
 	if err != nil {
 		return err
 	}

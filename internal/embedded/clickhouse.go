@@ -40,7 +40,7 @@ func NewClickHouse(cfg ClickHouseConfig) (*ClickHouse, error) {
 	c := &ClickHouse{cfg: cfg, life: newLife()}
 	if cfg.Engine.Kind == EngineRemote {
 		var err error
-		if c.endpoint, err = remoteEndpoint(cfg.Engine.DSN, cfg.Database); err != nil {
+		if c.endpoint, err = remoteEndpoint(cfg.Engine.DSN, cfg.Database, cfg.Roots); err != nil {
 			return nil, err
 		}
 		return c, nil
@@ -193,7 +193,7 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 		c.cfg.Log.say(LevelWarn, "clickhouse", Unconfined)
 	}
 	c.reader = secret.Reader
-	c.endpoint = endpoint{user: UserAlmanac, password: secret.Almanac, database: c.cfg.Database, client: endpointClient()}
+	c.endpoint = endpoint{user: UserAlmanac, password: secret.Almanac, database: c.cfg.Database, client: endpointClient(nil)}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"crypto/x509"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 type ClickHouseConfig struct {
 	// Engine to run or to speak to, as Find gives it.
 	Engine Engine
+	// Roots sign the certificate of one elsewhere; nil: whom the system trusts.
+	Roots *x509.CertPool
 
 	// Dir holds the engine's data, configuration, passwords and log. Created when missing.
 	Dir string

@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -26,10 +28,10 @@ type endpoint struct {
 // questionTimeout bounds one small question to the engine. A stopped or stuck one must not hold a health check.
 const questionTimeout = 5 * time.Second
 
-func endpointClient() *http.Client {
+func endpointClient(roots *x509.CertPool) *http.Client {
 	return &http.Client{
 		Timeout:   questionTimeout,
-		Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second},
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second},
 	}
 }
 
@@ -101,7 +103,7 @@ const (
 const httpPortOption = "http_port"
 
 // remoteEndpoint reads a DSN: clickhouse://user:password@host:9000/database or http(s)://…. The database falls back to ours.
-func remoteEndpoint(text, database string) (endpoint, error) {
+func remoteEndpoint(text, database string, roots *x509.CertPool) (endpoint, error) {
 	// Neither error is wrapped with the text: it holds a password.
 	u, err := url.Parse(text)
 	if err != nil {
@@ -123,7 +125,7 @@ func remoteEndpoint(text, database string) (endpoint, error) {
 	}
 	d := endpoint{
 		user: opts.Auth.Username, password: opts.Auth.Password, database: opts.Auth.Database,
-		dsn: u.String(), client: endpointClient(),
+		dsn: u.String(), client: endpointClient(roots),
 	}
 	if d.user == "" {
 		d.user = "default"

@@ -106,7 +106,7 @@ func TestRemoteEndpoint(t *testing.T) {
 		{"https://u:p@h:8443/d", "https://h:8443", "", "u", "d"},
 		{"http://h:8123", "http://h:8123", "", "default", "almanac"},
 	} {
-		d, err := remoteEndpoint(c.dsn, DefaultDatabase)
+		d, err := remoteEndpoint(c.dsn, DefaultDatabase, nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.dsn, err)
 			continue
@@ -120,7 +120,7 @@ func TestRemoteEndpoint(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "h:9000", "clickhouse://u:secret@", "clickhouse://u:secret@h:9000/d?http_port=x", "clickhouse://u:secret@h:9000/no-name", "://"} {
-		if d, err := remoteEndpoint(bad, DefaultDatabase); err == nil {
+		if d, err := remoteEndpoint(bad, DefaultDatabase, nil); err == nil {
 			t.Errorf("%q was understood as %s %s", bad, d.http, d.tcp)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error shows the password: %v", err)
@@ -219,7 +219,7 @@ func FuzzRemoteEndpoint(f *testing.F) {
 	f.Add("clickhouse://u:p@h:9000/d?http_port=1")
 	f.Add("https://[::1]:8443/d?secure=false")
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := remoteEndpoint(text, DefaultDatabase)
+		d, err := remoteEndpoint(text, DefaultDatabase, nil)
 		if err == nil && (d.http == "" || d.database == "" || d.user == "") {
 			t.Errorf("%q gave %+v", text, d)
 		}

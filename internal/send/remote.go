@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -30,9 +32,10 @@ const (
 type RemoteConfig struct {
 	URL       *url.URL // of the gateway
 	Topic     string
-	Token     string     // of the gateway; empty: none
-	Params    url.Values // of each request, such as format
-	Format    string     // of the input, which tells where a request may end
+	Token     string         // of the gateway; empty: none
+	Roots     *x509.CertPool // sign the gateway's certificate; nil: whom the system trusts
+	Params    url.Values     // of each request, such as format
+	Format    string         // of the input, which tells where a request may end
 	Multiline *regexp.Regexp
 	NeedsTime bool // a record without a time is refused
 	Stats     *Stats
@@ -46,6 +49,7 @@ type RemoteConfig struct {
 type Remote struct {
 	RemoteConfig
 	url     string
+	http    *http.Client
 	keyless bool // a record had no time: requests are not idempotent
 	id      string
 	n       int
@@ -54,7 +58,18 @@ type Remote struct {
 // NewRemote returns a send that has sent nothing yet.
 func NewRemote(cfg RemoteConfig) *Remote {
 	cfg.Progress, cfg.Params = shown(cfg.Progress), maps.Clone(cfg.Params)
-	return &Remote{RemoteConfig: cfg, url: cfg.URL.JoinPath("v1/topics", cfg.Topic, "events").String(), id: rand.Text()}
+	return &Remote{RemoteConfig: cfg, url: cfg.URL.JoinPath("v1/topics", cfg.Topic, "events").String(), id: rand.Text(), http: clientOf(cfg.Roots)}
+}
+
+// clientOf is the client of a gateway.
+func clientOf(roots *x509.CertPool) *http.Client {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok || roots == nil {
+		return http.DefaultClient
+	}
+	t = t.Clone()
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+	return &http.Client{Transport: t}
 }
 
 // Run sends all files. It returns when every line is answered or given up.
@@ -104,6 +119,8 @@ func (r *Remote) request(ctx context.Context, body []byte, before int) error {
 		case err == nil && status == http.StatusBadRequest && a.Total > 0: // none is good
 			r.Stats.answer(before, a)
 			return nil
+		case errors.As(err, new(*tls.CertificateVerificationError)): // nothing was sent, and the next time it is the same
+			return fmt.Errorf("the gateway's certificate is not trusted: give the file of its CA as ca_file (--ca-file): %w", err)
 		case key == "" && mayBeStored(err, a):
 			r.Stats.unanswered(uint64(bytes.Count(bytes.TrimSuffix(body, []byte{'\n'}), []byte{'\n'}) + 1))
 			return nil

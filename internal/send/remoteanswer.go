@@ -69,7 +69,7 @@ func (r *Remote) post(ctx context.Context, body []byte, key, refuse string) (sta
 	if r.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.Token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := r.http.Do(req)
 	if err != nil {
 		return 0, nil, 0, err
 	}

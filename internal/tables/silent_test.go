@@ -37,7 +37,7 @@ func (s *pipeServer) open(t *testing.T) *DB {
 		client, server := net.Pipe()
 		s.ended.Go(func() { s.serve(server) })
 		return client, nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -49,13 +50,13 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Open is OpenBy with the usual way to dial.
 func Open(dsn string) (*DB, error) {
-	return OpenBy(dsn, (&net.Dialer{Timeout: dialTimeout}).DialContext)
+	return OpenBy(dsn, (&net.Dialer{Timeout: dialTimeout}).DialContext, nil)
 }
 
 // OpenBy reads a DSN http(s)://user:password@host:port/database and prepares the
 // connections. It does not connect; Ping does. The database defaults to
-// schemas.DefaultDatabase.
-func OpenBy(dsn string, dial Dial) (*DB, error) {
+// schemas.DefaultDatabase. Roots are who signs the certificate of an https address; nil: whom the system trusts.
+func OpenBy(dsn string, dial Dial, roots *x509.CertPool) (*DB, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%w: %q; give its HTTP interface, http://user:password@host:8123/database", ErrDSN, privacy.MaskedURL(dsn))
@@ -70,11 +71,12 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 	db.pass, _ = u.User.Password()
 	db.http = &http.Client{Transport: &watchful{db, &http.Transport{
 		DialContext:         dial,
+		TLSClientConfig:     tlsConfig(roots),
 		MaxIdleConnsPerHost: maxConns,
 		MaxConnsPerHost:     maxConns,
 		IdleConnTimeout:     time.Minute,
 	}}}
-	db.fresh = &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	db.fresh = &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: tlsConfig(roots), DisableKeepAlives: true}}
 	db.questions = questioner{ask: db.runs, vanished: db.closeIdle, closed: make(chan struct{})}
 	db.breaker.probe = db.ping
 	db.pin.doubts = make(chan struct{}, 1)
@@ -91,7 +93,7 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 		},
 	}
 	if u.Scheme == "https" {
-		opts.TLS = tlsConfig()
+		opts.TLS = tlsConfig(roots)
 	}
 	if db.conn, err = clickhouse.Open(opts); err != nil {
 		return nil, fmt.Errorf("%w: %q: %w", ErrDSN, privacy.MaskedURL(dsn), err)

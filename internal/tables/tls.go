@@ -1,6 +1,11 @@
 package tables
 
-import "crypto/tls"
+import (
+	"crypto/tls"
+	"crypto/x509"
+)
 
-// tlsConfig is what https addresses get: the system's roots, TLS 1.2 or later.
-func tlsConfig() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }
+// tlsConfig is what https addresses get: TLS 1.2 or later, with a certificate that roots signed, or whom the system trusts.
+func tlsConfig(roots *x509.CertPool) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+}
