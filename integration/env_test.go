@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -110,13 +111,19 @@ func (e *env) background(f func(context.Context) error) (stop func()) {
 // connect is a connection of its own, as another process would have.
 func (e *env) connect() *nats.Conn {
 	e.t.Helper()
-	return e.connectTo(e.srv.NATSURL)
+	return e.connectTo(e.srv.NATSURL, e.srv.As(access.UserOperator)...)
 }
 
-func (e *env) connectTo(url string) *nats.Conn {
+// connectAs is connect for a part, which has a user of its own where NATS has users.
+func (e *env) connectAs(user string) *nats.Conn {
 	e.t.Helper()
-	nc, err := nats.Connect(url, nats.Timeout(maxWait*4*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	return e.connectTo(e.srv.NATSURL, e.srv.As(user)...)
+}
+
+func (e *env) connectTo(url string, opts ...nats.Option) *nats.Conn {
+	e.t.Helper()
+	nc, err := nats.Connect(url, append(opts, nats.Timeout(maxWait*4*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -143,7 +150,7 @@ func (e *env) logf(format string, args ...any) {
 
 func (e *env) router(change ...func(*router.Config)) (stop func()) {
 	e.t.Helper()
-	return e.routerOn(e.connect(), change...)
+	return e.routerOn(e.connectAs(access.UserRouter), change...)
 }
 
 func (e *env) routerOn(nc *nats.Conn, change ...func(*router.Config)) (stop func()) {
@@ -169,7 +176,7 @@ type sinkConfig struct {
 
 func (e *env) sink(change ...func(*sinkConfig)) (stop func()) {
 	e.t.Helper()
-	return e.sinkOn(e.connect(), change...)
+	return e.sinkOn(e.connectAs(access.UserSink), change...)
 }
 
 func (e *env) sinkOn(nc *nats.Conn, change ...func(*sinkConfig)) (stop func()) {
@@ -215,7 +222,7 @@ func (e *env) producer(topic string, change ...func(*producer.Config)) *producer
 	for _, c := range change {
 		c(&cfg)
 	}
-	p, err := producer.New(e.t.Context(), e.connect(), cfg)
+	p, err := producer.New(e.t.Context(), e.connectAs(access.UserProducer), cfg)
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -40,15 +40,11 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// codeStreamFull is JetStream's "maximum bytes exceeded".
-const codeStreamFull = 10077
-
 func commitError(err error) error {
-	var api *jetstream.APIError
 	switch {
 	case streams.LostRace(err):
 		return fmt.Errorf("%w: %w", ErrLostLane, err)
-	case errors.As(err, &api) && api.ErrorCode == codeStreamFull:
+	case streams.Full(err):
 		return fmt.Errorf("%w: %w", ErrShardsFull, err)
 	}
 	return fmt.Errorf("router: publishing to %s: %w", schemas.StreamShards, err)

@@ -138,10 +138,11 @@ func probes() []string { return []string{schemas.KVSubject(schemas.LeaseKey(sche
 // entries are those of the registry, and their copies.
 func entries() []string { return []string{schemas.KVSubject(">"), schemas.CopySubject(">")} }
 
-// people are the entries that routers have no part in: topics, jobs, and what was done by hand.
+// people are the entries that routers have no part in: jobs, and what was done by hand. A topic's they write when they
+// place its first frame of a month.
 func people() []string {
 	var p []string
-	for _, key := range []string{schemas.TopicKeys, schemas.AllJobs, schemas.RemovalKeys, schemas.AllGroups} {
+	for _, key := range []string{schemas.AllJobs, schemas.RemovalKeys, schemas.AllGroups} {
 		p = append(p, schemas.KVSubject(key), schemas.CopySubject(key))
 	}
 	return p

@@ -331,7 +331,7 @@ func (r *Registry) makeCopies(ctx context.Context) error {
 	return createBucket(ctx, r.js, schemas.CopiesBucket(schemas.StreamLimits{RegistryBytes: cfg.MaxBytes, Replicas: cfg.Replicas}))
 }
 
-// createBucket makes a bucket where it is missing, so that it takes atomic batches.
+// createBucket makes a bucket where it is missing, so that it takes atomic batches and what expires.
 func createBucket(ctx context.Context, js jetstream.JetStream, cfg jetstream.KeyValueConfig) error {
 	stream := "KV_" + cfg.Bucket
 	if _, err := streams.Open(ctx, js, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -340,7 +340,7 @@ func createBucket(ctx context.Context, js jetstream.JetStream, cfg jetstream.Key
 			return streams.TooSmall(fmt.Sprintf("bucket %q", cfg.Bucket), cfg.MaxBytes, fmt.Errorf("registry: creating bucket %q: %w", cfg.Bucket, err))
 		}
 	}
-	return streams.AllowAtomic(ctx, js, stream)
+	return streams.PrepareBucket(ctx, js, stream)
 }
 
 // hasCopies reports whether the bucket of copies knows a topic.

@@ -13,10 +13,10 @@ type lease struct {
 	gone bool // no process answered a probe since this revision
 }
 
-// survey updates what was seen of the others and says who is alive, which of
-// them missed a beat, and whose key to delete. blind is how long this process
+// survey updates what was seen of the others and says who is alive, and which
+// of them missed a beat. blind is how long this process
 // could not see any lease: no member can have fallen silent in it.
-func survey(self string, seen map[string]lease, leases map[string]uint64, now time.Time, blind time.Duration) (live, silent, dead []string) {
+func survey(self string, seen map[string]lease, leases map[string]uint64, now time.Time, blind time.Duration) (live, silent []string) {
 	for name := range seen {
 		if _, ok := leases[name]; !ok {
 			delete(seen, name)
@@ -35,8 +35,6 @@ func survey(self string, seen map[string]lease, leases map[string]uint64, now ti
 		}
 		seen[name] = l
 		switch age := now.Sub(l.at); {
-		case age > forgetAfter:
-			dead = append(dead, name)
 		case l.gone || age >= LeaseExpiry:
 		case age >= LeasePeriod/2: // two looks, one revision
 			silent = append(silent, name)
@@ -47,7 +45,7 @@ func survey(self string, seen map[string]lease, leases map[string]uint64, now ti
 	}
 	slices.Sort(live)
 	slices.Sort(silent)
-	return live, silent, dead
+	return live, silent
 }
 
 // blindFor returns how long no member's beat could be seen between two surveys. After a

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -46,7 +47,7 @@ type Members struct {
 const (
 	LeasePeriod = time.Second
 	LeaseExpiry = 5 * time.Second
-	// forgetAfter is when a dead member's key is deleted.
+	// forgetAfter is when NATS lets go of a lease that was not renewed.
 	forgetAfter = time.Minute
 	// beatTime bounds a beat: on a busy disk a write may take longer than a period.
 	beatTime = 2 * time.Second
@@ -124,7 +125,8 @@ func (m *Members) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
 	m.answer()
-	if _, err := m.reg.kv.PutString(ctx, schemas.LeaseKey(m.role, m.self), m.sight()); err != nil {
+	lease := schemas.KVSubject(schemas.LeaseKey(m.role, m.self))
+	if _, err := m.reg.js.Publish(ctx, lease, []byte(m.sight()), jetstream.WithMsgTTL(forgetAfter)); err != nil {
 		return
 	}
 	leases, err := m.read(ctx)
@@ -134,7 +136,7 @@ func (m *Members) beat(ctx context.Context) {
 	now, reconnects := time.Now(), m.reg.js.Conn().Stats().Reconnects
 	blind := blindFor(m.surveyed, now, reconnects != m.reconnects)
 	m.surveyed, m.reconnects = now, reconnects
-	live, silent, dead := survey(m.self, m.seen, leases, now, blind)
+	live, silent := survey(m.self, m.seen, leases, now, blind)
 	for _, name := range silent {
 		if m.unreachable(ctx, name) {
 			l := m.seen[name]
@@ -147,9 +149,6 @@ func (m *Members) beat(ctx context.Context) {
 	moved := !slices.Equal(live, m.live)
 	m.live = live
 	m.mu.Unlock()
-	for _, name := range dead {
-		_ = m.reg.forget(ctx, schemas.LeaseKey(m.role, name))
-	}
 	if moved {
 		select {
 		case m.changed <- struct{}{}:
@@ -174,14 +173,32 @@ func (m *Members) read(ctx context.Context) (map[string]uint64, error) {
 // every lease in it is of a process that ended with the last one, and need not
 // wait for them to expire. A member that lives after all is back in LeasePeriod.
 func (r *Registry) ForgetMembers(ctx context.Context) error {
-	return r.forget(ctx, schemas.AllLeases)
+	var leases []string
+	err := r.scan(ctx, schemas.AllLeases, func(key string, _ uint64, _ []byte) error {
+		leases = append(leases, key)
+		return nil
+	})
+	for _, key := range leases {
+		if err == nil {
+			err = r.forget(ctx, key)
+		}
+	}
+	return err
 }
 
-// forget takes keys out of the bucket without a trace. A KV purge would leave a
-// marker for each member there ever was.
-func (r *Registry) forget(ctx context.Context, filter string) error {
-	if err := streams.Purge(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter)); err != nil {
-		return fmt.Errorf("registry: forgetting %s: %w", filter, err)
+// forget takes an entry out of the bucket. It writes over it that there is none, which NATS then lets go of too: a part
+// that may purge an entry may purge them all. A full bucket takes nothing more; there the entry is purged, by who may.
+func (r *Registry) forget(ctx context.Context, key string) error {
+	m := nats.NewMsg(schemas.KVSubject(key))
+	m.Header.Set("KV-Operation", "PURGE")
+	_, err := streams.Asked(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return r.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(streams.Expiring))
+	})
+	if streams.Full(err) {
+		err = streams.Purge(ctx, r.js, schemas.KVStream, schemas.KVSubject(key))
+	}
+	if err != nil {
+		return fmt.Errorf("registry: forgetting %s: %w", key, err)
 	}
 	return nil
 }

@@ -149,19 +149,19 @@ func checkStream(got, want jetstream.StreamConfig) error {
 	return nil
 }
 
-// AllowAtomic lets a stream take atomic batches: a bucket's does not when created.
-func AllowAtomic(ctx context.Context, js jetstream.JetStream, stream string) error {
+// PrepareBucket lets a bucket's stream take atomic batches and messages that expire: it does neither when created.
+func PrepareBucket(ctx context.Context, js jetstream.JetStream, stream string) error {
 	s, err := Open(ctx, js, stream)
 	if err != nil {
 		return fmt.Errorf("streams: %s: %w", stream, err)
 	}
 	cfg := s.CachedInfo().Config
-	if cfg.AllowAtomicPublish {
+	if cfg.AllowAtomicPublish && cfg.AllowMsgTTL {
 		return nil
 	}
-	cfg.AllowAtomicPublish = true
+	cfg.AllowAtomicPublish, cfg.AllowMsgTTL = true, true
 	if err := update(ctx, js, cfg); err != nil {
-		return fmt.Errorf("streams: allowing atomic batches on %s: %w", stream, err)
+		return fmt.Errorf("streams: allowing atomic batches and messages that expire on %s: %w", stream, err)
 	}
 	return nil
 }

@@ -31,3 +31,12 @@ func LostRace(err error) bool {
 	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &api) &&
 		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
+
+// codeStreamFull is JetStream's "maximum bytes exceeded".
+const codeStreamFull = 10077
+
+// Full reports whether err is the refusal of a stream that holds as much as it may.
+func Full(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeStreamFull
+}

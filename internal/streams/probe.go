@@ -15,7 +15,7 @@ import (
 // many times what a busy disk needs to sync.
 const probeTime = 5 * time.Second
 
-// Probe stores a message in the registry's bucket and removes it. A server whose
+// Probe stores a message in the registry's bucket, which expires at once. A server whose
 // disk was full or failed may answer every question and still store nothing,
 // silently, until it is restarted: only a write finds out. It covers JetStream
 // and the bucket. Another stream may be stuck alone, which no client can tell
@@ -24,11 +24,11 @@ func Probe(ctx context.Context, js jetstream.JetStream) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	subject := schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, nats.NewInbox()[len(nats.InboxPrefix):]))
-	if err := store(ctx, js, subject); err != nil {
-		return err
-	}
-	return Purge(ctx, js, schemas.KVStream, subject)
+	return store(ctx, js, subject, jetstream.WithMsgTTL(Expiring))
 }
+
+// Expiring is how long a message is kept that says that there is nothing any more: the least that NATS knows.
+const Expiring = time.Second
 
 // Stores reports, by a nil error, that JetStream stores what it is sent. It writes one
 // message over the last one, so that nothing has to be purged, which a server with a
@@ -39,8 +39,8 @@ func Stores(ctx context.Context, js jetstream.JetStream) error {
 	return store(ctx, js, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, "janitor")))
 }
 
-func store(ctx context.Context, js jetstream.JetStream, subject string) error {
-	if _, err := js.Publish(ctx, subject, []byte("{}")); err != nil {
+func store(ctx context.Context, js jetstream.JetStream, subject string, opts ...jetstream.PublishOpt) error {
+	if _, err := js.Publish(ctx, subject, []byte("{}"), opts...); err != nil {
 		return fmt.Errorf("streams: storing a message to try it: %w", err)
 	}
 	return nil

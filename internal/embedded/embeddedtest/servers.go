@@ -16,6 +16,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
 )
 
@@ -41,14 +42,15 @@ type Servers struct {
 	// Database of this test: Atomic, empty at its start, dropped at its end.
 	Database string
 
-	t  testing.TB
-	mu sync.Mutex
-	nc *nats.Conn
+	t     testing.TB
+	users bool
+	mu    sync.Mutex
+	nc    *nats.Conn
 }
 
 type options struct {
-	nats, clickhouse, sync bool
-	natsConfig             func(*embedded.NATSConfig)
+	nats, clickhouse, sync, users bool
+	natsConfig                    func(*embedded.NATSConfig)
 }
 
 // Option changes what Start starts.
@@ -71,7 +73,7 @@ func WithNATSConfig(change func(*embedded.NATSConfig)) Option {
 // Start gives a test a NATS server and a ClickHouse database of its own, and takes both away at its end.
 func Start(t testing.TB, opts ...Option) *Servers {
 	t.Helper()
-	o := options{nats: true, clickhouse: true}
+	o := options{nats: true, clickhouse: true, users: usersWanted()}
 	for _, set := range opts {
 		set(&o)
 	}
@@ -91,7 +93,7 @@ func (s *Servers) NC() *nats.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nc == nil {
-		nc, err := nats.Connect(s.NATSURL, nats.Timeout(startTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+		nc, err := nats.Connect(s.NATSURL, append(s.As(access.UserOperator), nats.Timeout(startTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))...)
 		if err != nil {
 			s.t.Fatalf("connecting to the test's NATS: %v", err)
 		}
@@ -133,6 +135,9 @@ func (s *Servers) startNATS(o options) {
 	}
 	if o.natsConfig != nil {
 		o.natsConfig(&cfg)
+	}
+	if s.users = o.users; s.users {
+		withUsers(s.t, &cfg)
 	}
 	server, err := embedded.NewNATS(cfg)
 	if err != nil {
