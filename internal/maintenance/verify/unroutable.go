@@ -69,9 +69,11 @@ func (v *Verifier) unroutable(ctx context.Context, topics []schemas.Topic, rep *
 	}
 	for _, name := range slices.Sorted(maps.Keys(strays)) {
 		if t := strays[name]; t != nil {
-			if err := v.resolved(ctx, name, &t.Totals); err != nil {
+			letters, err := v.letters(ctx, name)
+			if err != nil {
 				return err
 			}
+			t.resolve(letters)
 			rep.add(t)
 		}
 	}
@@ -107,18 +109,12 @@ func (v *Verifier) replaced(ctx context.Context, t *schemas.Topic, rep *TopicRep
 	return nil
 }
 
-// resolved takes the dead letters that people dealt with out of the dead: those
-// sent again were accepted again and count there, those dropped are discarded.
-func (v *Verifier) resolved(ctx context.Context, topic string, t *Totals) error {
+// letters are what people did with the dead letters of a topic; none where that is not readable.
+func (v *Verifier) letters(ctx context.Context, topic string) (registry.Letters, error) {
 	l, err := v.reg.Letters(ctx, topic)
 	if errors.Is(err, registry.ErrUnreadable) {
 		v.odd(err)
+		err = nil
 	}
-	if err != nil && !errors.Is(err, registry.ErrUnreadable) {
-		return err
-	}
-	t.Accepted -= min(t.Accepted, l.Retried)
-	t.Discarded = l.Dropped
-	t.Dead -= min(t.Dead, l.Retried+l.Dropped)
-	return nil
+	return l, err
 }
