@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // brought is what frames say of a stretch that SHARDS does not hold: how many rows its positions
@@ -112,8 +113,9 @@ func sum(groups []group) (rows uint64) {
 // positions lists how many rows each position has that has any.
 func (j *Job) positions(ctx context.Context, s *shard, from, upTo uint64) (out []group, err error) {
 	body, err := j.r.cfg.DB.Select(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT pos, count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d AND pos <= %d GROUP BY pos ORDER BY pos FORMAT TSV",
-			j.table(), uint32(s.Month), uint64(s.ID), from, upTo),
+		SQL: sql.Positions{
+			Table: j.table(), Where: fmt.Sprintf("month = %d AND shard = %d", uint32(s.Month), uint64(s.ID)), Above: max(from, 1) - 1, UpTo: upTo,
+		}.SQL(),
 		Settings: readSettings,
 	})
 	if err != nil {

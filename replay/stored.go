@@ -81,8 +81,7 @@ func (j *Job) head(ctx context.Context, s *shard, upTo uint64) (uint64, error) {
 // groups lists the positions after one, as many as make a window.
 func (j *Job) groups(ctx context.Context, s *shard, cond string, params map[string]string, after, upTo uint64) ([]group, error) {
 	body, err := j.r.cfg.DB.Select(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT pos, count() FROM %s WHERE %s AND pos > %d AND pos <= %d GROUP BY pos ORDER BY pos LIMIT %d FORMAT TSV",
-			j.table(), cond, after, upTo, windowPositions),
+		SQL:    sql.Positions{Table: j.table(), Where: cond, Above: after, UpTo: upTo, Limit: windowPositions}.SQL(),
 		Params: params, Settings: readSettings,
 	})
 	if err != nil {
@@ -101,8 +100,9 @@ func (j *Job) readGroups(ctx context.Context, s *shard, cond string, params map[
 	settings := maps.Clone(readSettings)
 	settings["max_block_size"] = strconv.Itoa(blockRows)
 	body, err := j.r.cfg.DB.Select(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND pos > %d AND pos <= %d ORDER BY pos, ts, %s FORMAT Native",
-			sql.StoredColumns(&j.topic), j.table(), cond, after, groups[len(groups)-1].pos, schemas.IDOrderSQL),
+		SQL: sql.StoredRows{
+			Table: j.table(), Where: cond, Columns: sql.StoredColumns(&j.topic), Above: after, UpTo: groups[len(groups)-1].pos, IDOrderSQL: schemas.IDOrderSQL,
+		}.SQL(),
 		Params: params, Settings: settings,
 	})
 	if err != nil {

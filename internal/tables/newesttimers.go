@@ -37,7 +37,7 @@ func (db *DB) NewestTimers(ctx context.Context, topic string, lane int, ids []st
 	if ids != nil {
 		where, params["ids"] = where+" AND "+kinds.ColTimerID+" IN {ids:Array(String)}", arrayOf(ids)
 	}
-	q := sql.NewestTimers{Table: sql.QuotedTable(db.Database, topic), Where: where}.SQL()
+	q := sql.NewestTimers{Table: sql.QuotedTable(db.Database, topic), Where: where, Created: string(timer.Created), Restored: string(timer.Restored)}.SQL()
 	err := db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var n NewestTimer
 		var begun, spec int
@@ -66,7 +66,7 @@ type TimerLife struct {
 
 // TimerLives reads lives of a topic's timers, by life.
 func (db *DB) TimerLives(ctx context.Context, topic string, lives []string) (map[string]TimerLife, error) {
-	q := sql.TimerLives{Table: sql.QuotedTable(db.Database, topic)}.SQL()
+	q := sql.TimerLives{Table: sql.QuotedTable(db.Database, topic), Created: string(timer.Created), Firing: string(timer.Firing)}.SQL()
 	answer, err := db.Select(ctx, &Select{SQL: q, Params: map[string]string{"lives": arrayOf(lives)}, Settings: settings(map[string]string{"output_format_json_quote_64bit_integers": "0"})})
 	if err != nil {
 		return nil, fmt.Errorf("timers of topic %q: %w", topic, err)

@@ -83,9 +83,10 @@ func BeginExamined(t *schemas.Topic, database string, ref schemas.ShardRef, epoc
 // many rows it had up to there before, and how many marks it has. It asserts that the epoch is there: without it marks
 // were dropped since the examination began, and the position would say that they are there.
 func MarkExamined(t *schemas.Topic, database string, ref schemas.ShardRef, epoch, to, rows uint64, headMoved string) string {
-	table := derived(t, database, schemas.DerivedRepeats)
-	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, rows, first_shard, marks) SELECT %d, %d, %d, %s, %d, %d, (SELECT uniqExact(id, pos) FROM %s WHERE month = %d AND shard = %d AND id != %s) WHERE throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND id = %s AND first_shard = %d) = 0, '%s') = 0",
-		table, uint32(ref.Month), uint64(ref.ID), to, NoID, rows, epoch, table, uint32(ref.Month), uint64(ref.ID), NoID, table, uint32(ref.Month), uint64(ref.ID), NoID, epoch, headMoved)
+	return fill("tables/mark_examined", map[string]any{
+		"Repeats": derived(t, database, schemas.DerivedRepeats), "Month": uint32(ref.Month), "Shard": uint64(ref.ID),
+		"Epoch": epoch, "To": to, "Rows": rows, "Moved": headMoved,
+	})
 }
 
 // FillSums is the statement that adds a shard's rows above from, up to to, to its sums. It

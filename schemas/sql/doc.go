@@ -6,7 +6,7 @@
 // sends nothing: tables does, and says with which settings. What a statement must tell is
 // decided elsewhere as data (schemas.Topic.Clearing, RuleUses); here it only becomes text.
 //
-// Statements of more than three lines are templates too, in a folder of the room that sends
+// Statements of more than three lines are templates too, in a folder of what sends
 // them (usage, series, tables). For each there is a type whose fields are its parameters, with a method SQL.
 // Tables and columns are quoted by the caller, and values are parameters of the statement
 // ({name:Type}). Lines that begin with -- are for the reader of the file, and are not sent.

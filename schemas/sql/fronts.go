@@ -1,7 +1,5 @@
 package sql
 
-import "github.com/almanac-events/almanac/schemas/timer"
-
 // Statements of tables about rows that records of a front became. Tables are quoted, and a Where is
 // a condition.
 
@@ -22,26 +20,22 @@ type MeantDocuments struct {
 func (m MeantDocuments) SQL() string { return fill("tables/meant_documents", m) }
 
 // NewestTimers is the newest stored transition of each timer.
-type NewestTimers struct{ Table, Where string }
+type NewestTimers struct {
+	Table, Where      string
+	Created, Restored string // what transitions are called that begin a life
+}
 
 // SQL is the statement.
-func (n NewestTimers) SQL() string {
-	return fill("tables/newest_timers", struct {
-		NewestTimers
-		Created, Restored timer.Op
-	}{n, timer.Created, timer.Restored})
-}
+func (n NewestTimers) SQL() string { return fill("tables/newest_timers", n) }
 
 // TimerLives is what the transitions of {lives:Array(String)} say, a row a revision.
-type TimerLives struct{ Table string }
+type TimerLives struct {
+	Table           string
+	Created, Firing string // what transitions are called
+}
 
 // SQL is the statement.
-func (l TimerLives) SQL() string {
-	return fill("tables/timer_lives", struct {
-		TimerLives
-		Created, Firing timer.Op
-	}{l, timer.Created, timer.Firing})
-}
+func (l TimerLives) SQL() string { return fill("tables/timer_lives", l) }
 
 // MeantTimers is the timers after {after_group:String} and {after_id:String} with records that fulfil a
 // condition.
@@ -53,3 +47,24 @@ type MeantTimers struct {
 
 // SQL is the statement.
 func (m MeantTimers) SQL() string { return fill("tables/meant_timers", m) }
+
+// TimerCalls counts the calls that ended within the last SpanNs, by group, as JSON.
+type TimerCalls struct {
+	Table  string
+	SpanNs int64
+}
+
+// SQL is the statement.
+func (c TimerCalls) SQL() string { return fill("tables/timer_calls", c) }
+
+// FrontRows is the rows of records of a front, as JSON.
+type FrontRows struct {
+	Table  string
+	Says   string // the column that tells what the record said
+	Months string // a list; the range of time prunes shards and parts
+	// FromSQL and ToSQL bound the time, and Seqs lists the records.
+	FromSQL, ToSQL, Seqs string
+}
+
+// SQL is the statement.
+func (r FrontRows) SQL() string { return fill("tables/front_rows", r) }

@@ -21,17 +21,8 @@ func Views(t *schemas.Topic, database string) []View {
 	views := []View{
 		{schemas.RecentView(t.Name), fmt.Sprintf("SELECT %s FROM %s WHERE ts >= now64(9, 'UTC') - INTERVAL %d HOUR",
 			strings.Join(cols, ", "), QuotedTable(database, t.Name), schemas.RecentHours)},
-		{schemas.ViewShards, `SELECT table AS topic,
- toUInt32(splitByChar('-', partition_id)[1]) AS month,
- lower(leftPad(hex(toUInt64(splitByChar('-', partition_id)[2])), 16, '0')) AS shard,
- sum(rows) AS stored_rows, count() AS parts, sum(bytes_on_disk) AS disk_bytes, sum(data_uncompressed_bytes) AS raw_bytes,
- min(min_time) AS first_event, max(max_time) AS last_event
- FROM system.parts WHERE active AND ` + in + ` GROUP BY table, partition_id`},
-		// A part that was inserted and since merged is listed for some minutes more.
-		{schemas.ViewLag, `SELECT table AS topic, sumIf(rows, active) AS stored_rows, maxIf(max_time, active) AS newest_event,
- dateDiff('second', newest_event, now('UTC')) AS event_lag_seconds,
- maxIf(modification_time, level = 0) AS newest_insert
- FROM system.parts WHERE ` + in + ` GROUP BY table`},
+		{schemas.ViewShards, runSQL("view_shards.sql", map[string]any{"In": in})},
+		{schemas.ViewLag, runSQL("view_lag.sql", map[string]any{"In": in})},
 	}
 	for _, v := range t.Spec().Views {
 		views = append(views, View{t.Name + v.Suffix, strings.TrimSpace(render(t, v.Select, database))})

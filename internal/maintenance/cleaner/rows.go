@@ -11,7 +11,6 @@ import (
 
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
@@ -37,11 +36,11 @@ func (c *Cleaner) rows(ctx context.Context, w *walk, some []met) (map[uint64]sch
 	for seq := range want {
 		fmt.Fprintf(&seqs, ",%d", seq)
 	}
-	// The range of time prunes shards and parts.
-	sql := fmt.Sprintf("SELECT %s AS seq, toUnixTimestamp64Nano(%s) AS t, %s AS says, %s AS m, %s AS s FROM %s WHERE %s IN (%s) AND %s >= %s AND %s <= %s AND %s IN (%s) FORMAT JSONEachRow",
-		kinds.ColSeq, schemas.ColTs, w.kind.Column, schemas.ColMonth, schemas.ColShard, sql.QuotedTable(c.cfg.DB.Database, w.topic.Name),
-		schemas.ColMonth, in.String()[1:], schemas.ColTs, nanos(first), schemas.ColTs, nanos(last), kinds.ColSeq, seqs.String()[1:])
-	answer, err := c.cfg.DB.Select(ctx, &tables.Select{SQL: sql, Settings: readSettings})
+	statement := sql.FrontRows{
+		Table: sql.QuotedTable(c.cfg.DB.Database, w.topic.Name), Says: w.kind.Column,
+		Months: in.String()[1:], FromSQL: nanos(first), ToSQL: nanos(last), Seqs: seqs.String()[1:],
+	}.SQL()
+	answer, err := c.cfg.DB.Select(ctx, &tables.Select{SQL: statement, Settings: readSettings})
 	if errors.Is(err, tables.ErrNoTable) {
 		return nil, nil
 	}

@@ -134,11 +134,12 @@ func (d *Letters) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, 
 func (d *Letters) notStored(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, of []int) ([]int, error) {
 	ids := make([]string, len(of))
 	for i, n := range of {
-		ids[i] = r.ID(n).String()
+		ids[i] = sql.QuoteText(r.ID(n).String())
 	}
 	body, err := d.db.Select(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT DISTINCT concat(toString(toUnixTimestamp64Nano(ts)), ' ', toString(id)) FROM %s WHERE month = %d AND ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND id IN ('%s') FORMAT TSV",
-			sql.QuotedTable(d.db.Database, t.Name), uint32(f.month), f.MinTs, f.MaxTs, strings.Join(ids, "','")),
+		SQL: sql.StoredIDs{
+			Table: sql.QuotedTable(d.db.Database, t.Name), Month: uint32(f.month), FromNs: f.MinTs, ToNs: f.MaxTs, IDs: strings.Join(ids, ", "),
+		}.SQL(),
 		Settings: map[string]string{"log_queries": "0"},
 	})
 	if err != nil {

@@ -34,10 +34,7 @@ func (a Archive) Calls(ctx context.Context, topic string, span time.Duration) ([
 		return nil, err
 	}
 	answer, err := a.DB.Select(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT t.`group` AS `group`, count() AS calls, countIf(t.state = 'done') AS done, countIf(t.state = 'failed') AS failed, countIf(t.state = 'retry') AS retry, "+
-			"countIf(t.state = 'rescheduled') AS rescheduled, round(quantile(0.5)(t.late_ms), 3) AS late_p50_ms, round(quantile(0.99)(t.late_ms), 3) AS late_p99_ms, "+
-			"round(quantile(0.99)(t.took_ms), 3) AS took_p99_ms FROM %s AS t WHERE t.ts >= now64(9) - toIntervalNanosecond(%d) AND t.state IN ('done', 'failed', 'retry', 'rescheduled') "+
-			"AND (t.status != 0 OR t.error NOT IN ('', 'too-late')) GROUP BY t.`group` ORDER BY t.`group` FORMAT JSONEachRow", sql.QuotedTable(a.DB.Database, topic), span.Nanoseconds()),
+		SQL:      sql.TimerCalls{Table: sql.QuotedTable(a.DB.Database, topic), SpanNs: span.Nanoseconds()}.SQL(),
 		Settings: map[string]string{"output_format_json_quote_64bit_integers": "0"},
 		User:     a.User, Password: a.Password,
 	})

@@ -132,6 +132,53 @@ SELECT month, shard,
 FROM `db`.`things.repeats`
 GROUP BY month, shard;
 
+-- sql.TimerCalls
+SELECT t.`group` AS `group`, count() AS calls, countIf(t.state = 'done') AS done, countIf(t.state = 'failed') AS failed, countIf(t.state = 'retry') AS retry,
+  countIf(t.state = 'rescheduled') AS rescheduled, round(quantile(0.5)(t.late_ms), 3) AS late_p50_ms, round(quantile(0.99)(t.late_ms), 3) AS late_p99_ms,
+  round(quantile(0.99)(t.took_ms), 3) AS took_p99_ms
+FROM `db`.`things` AS t
+WHERE t.ts >= now64(9) - toIntervalNanosecond(60) AND t.state IN ('done', 'failed', 'retry', 'rescheduled')
+  AND (t.status != 0 OR t.error NOT IN ('', 'too-late'))
+GROUP BY t.`group`
+ORDER BY t.`group`
+FORMAT JSONEachRow;
+
+-- sql.FrontRows
+SELECT seq AS seq, toUnixTimestamp64Nano(ts) AS t, version AS says, month AS m, shard AS s
+FROM `db`.`things`
+WHERE month IN (202601) AND ts >= a AND ts <= b AND seq IN (1,2)
+FORMAT JSONEachRow;
+
+-- sql.Positions
+SELECT pos, count()
+FROM `db`.`things`
+WHERE 1 AND pos > 3 AND pos <= 9
+GROUP BY pos
+ORDER BY pos
+FORMAT TSV;
+
+-- sql.Positions
+SELECT pos, count()
+FROM `db`.`things`
+WHERE 1 AND pos > 3 AND pos <= 9
+GROUP BY pos
+ORDER BY pos
+LIMIT 7
+FORMAT TSV;
+
+-- sql.StoredRows
+SELECT ts, pos
+FROM `db`.`things`
+WHERE 1 AND pos > 3 AND pos <= 9
+ORDER BY pos, ts, toUInt128(id)
+FORMAT Native;
+
+-- sql.StoredIDs
+SELECT DISTINCT concat(toString(toUnixTimestamp64Nano(ts)), ' ', toString(id))
+FROM `db`.`things`
+WHERE month = 202601 AND ts >= fromUnixTimestamp64Nano(1, 'UTC') AND ts <= fromUnixTimestamp64Nano(2, 'UTC') AND id IN ('a', 'b')
+FORMAT TSV;
+
 -- sql.WeightedIDs
 SELECT sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, toUInt64(3)))
 FROM (
