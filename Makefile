@@ -101,9 +101,10 @@ reference: ## Write docs/reference.md and the tables of SECURITY.md, as the prog
 	ALMANAC_WRITE=1 go test -count=1 ./internal/access -run TestSecurity
 	ALMANAC_WRITE=1 go test -count=1 ./cmd/almanac -run TestReference
 
-prose: ## Words a sentence in documents and doc.go, and retired words anywhere
+prose: ## Words a sentence in documents and doc.go, retired words, the map of DESIGN.md, and SQL that belongs into a file
 	go run ./internal/lint/prose
 	go run ./internal/lint/layout
+	go run ./internal/lint/statements
 
 # The packages that keep the promise and whose tests are quick; N and SEED repeat a draw.
 PROMISE := ./schemas/checkpoint ./schemas/frame ./schemas/timer ./internal/reconcile ./internal/registry/ledger ./router ./sinks ./producer
