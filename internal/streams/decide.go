@@ -61,11 +61,13 @@ func decide(ctx context.Context, js jetstream.JetStream, stream string, req getR
 	}
 	subject := apiSubject(js, "STREAM.MSG.GET."+stream)
 	for range tries {
-		asked, cancel := context.WithTimeout(ctx, silence)
+		asked, done := bounded(ctx)
 		answer, e := js.Conn().RequestWithContext(asked, subject, data)
-		cancel()
-		if e == nil {
+		if e = done(e); e == nil {
 			return decided(ctx, js, stream, answer.Data)
+		}
+		if errors.Is(e, ErrDenied) {
+			return nil, e
 		}
 		if err = e; ctx.Err() != nil || !errors.Is(e, context.DeadlineExceeded) {
 			break

@@ -20,6 +20,8 @@ var (
 	ErrDisconnected = errors.New("the connection to NATS was lost")
 	// ErrStoreTooSmall: the server may not store as much as the stream's bound.
 	ErrStoreTooSmall = errors.New("the store of this NATS server is too small")
+	// ErrDenied: the user of the connection may not do that.
+	ErrDenied = errors.New("NATS does not let this user do that")
 	// ErrUnsafe: a stream is configured so that events could be lost.
 	ErrUnsafe = errors.New("stream configured unsafely")
 )

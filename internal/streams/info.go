@@ -124,9 +124,9 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (jetstream
 // long as ctx, when that has an end. ErrCut when no answer came.
 func Asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
 	for range tries {
-		bounded, cancel := context.WithTimeout(ctx, silence)
-		answer, err = ask(bounded)
-		cancel()
+		asked, done := bounded(ctx)
+		answer, err = ask(asked)
+		err = done(err)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			break
 		}

@@ -15,10 +15,9 @@ import (
 // nats.go waits as long as ctx, when that has an end. ErrCut when no answer came, and
 // then it is not known whether the change was made.
 func Once[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	bounded, cancel := context.WithTimeout(ctx, silence)
-	defer cancel()
-	answer, err := ask(bounded)
-	return answer, unanswered(ctx, err)
+	asked, done := bounded(ctx)
+	answer, err := ask(asked)
+	return answer, unanswered(ctx, done(err))
 }
 
 // How long Delete rests after it overwrote a message: NATS writes the whole block that the

@@ -1,0 +1,97 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A server answers nothing to who may not ask. It says so beside the answers, to the connection as a whole, and names the
+// subject. Which request that was is not said: so what is still unanswered some time later fails with it.
+
+// deniedGrace is how long what was asked rightly has to be answered.
+const deniedGrace = time.Second
+
+// asking are the requests of this process that wait for an answer.
+var asking = waiters{all: map[*waiter]bool{}}
+
+type waiters struct {
+	mu  sync.Mutex
+	all map[*waiter]bool
+}
+
+type waiter struct{ fail context.CancelCauseFunc }
+
+// bounded is ctx for one question: for as long as NATS may be silent, and until it is denied. The caller calls done
+// with the error of the question, which is then ErrDenied where it was denied.
+func bounded(ctx context.Context) (_ context.Context, done func(error) error) {
+	denied, fail := context.WithCancelCause(ctx)
+	timed, cancel := context.WithTimeout(denied, silence)
+	w := &waiter{fail}
+	asking.mu.Lock()
+	asking.all[w] = true
+	asking.mu.Unlock()
+	return timed, func(err error) error {
+		asking.mu.Lock()
+		delete(asking.all, w)
+		asking.mu.Unlock()
+		if cause := context.Cause(denied); err != nil && errors.Is(cause, ErrDenied) {
+			err = cause
+		}
+		cancel()
+		fail(nil)
+		return err
+	}
+}
+
+// deny fails what waits now and is not answered soon.
+func (w *waiters) deny(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := make([]*waiter, 0, len(w.all))
+	for one := range w.all {
+		now = append(now, one)
+	}
+	time.AfterFunc(deniedGrace, func() {
+		for _, one := range now { // one that was answered meanwhile does not mind
+			one.fail(err)
+		}
+	})
+}
+
+// hearDenials is an option of a connection, behind the others: it hears what is denied.
+func hearDenials(o *nats.Options) error {
+	then := o.AsyncErrorCB
+	o.AsyncErrorCB = func(nc *nats.Conn, sub *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			_, what, _ := strings.Cut(err.Error(), ": ")
+			_, what, _ = strings.Cut(what, ": ") // nats.go's own words, then the server's
+			err = fmt.Errorf("%w: %s: %s; connect as a user that may, or give it the right: `almanac config nats` prints those of each part", ErrDenied, userOf(nc), what)
+			asking.deny(err)
+		}
+		if then != nil {
+			then(nc, sub, err)
+		}
+	}
+	return nil
+}
+
+// userOf is as whom a connection asks, in words.
+func userOf(nc *nats.Conn) string {
+	user := nc.Opts.User
+	if user == "" {
+		if u, err := url.Parse(nc.ConnectedUrlRedacted()); err == nil && u.User != nil {
+			user = u.User.Username()
+		}
+	}
+	if user == "" {
+		return "a client without a user"
+	}
+	return "the user " + user
+}
