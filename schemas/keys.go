@@ -20,6 +20,9 @@ const TopicKeys = keyTopics + ".*"
 // RemovalKey holds the removal of a topic: under way, or done.
 func RemovalKey(topic string) string { return keyRemoved + "." + topic }
 
+// IsRemovalKey reports whether a key is a removal's.
+func IsRemovalKey(key string) bool { return strings.HasPrefix(key, keyRemoved+".") }
+
 // RemovalKeys selects every removal.
 const RemovalKeys = keyRemoved + ".*"
 
@@ -99,9 +102,9 @@ func ErasureRecordKey(topic string, m Month, s Shard) string {
 // ErasureRecordKeys selects the tallies of a topic.
 func ErasureRecordKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
 
-// Remembered selects the entries that ClickHouse has a copy of too: the ledger, descriptors of
+// Remembered selects the entries that ClickHouse has a copy of too: the ledger, descriptors and removals of
 // topics and groups of timers.
-var Remembered = []string{AllLedgerKeys, AllErasureRecordKeys, TopicKeys, AllGroups}
+var Remembered = []string{AllLedgerKeys, AllErasureRecordKeys, TopicKeys, RemovalKeys, AllGroups}
 
 // LedgerOf reports whether a key of the ledger is of a topic.
 func LedgerOf(key, topic string) bool { return strings.HasPrefix(key, LedgerPrefix+topic+".") }

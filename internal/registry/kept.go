@@ -83,7 +83,7 @@ func matches(filter, key string) bool {
 }
 
 // listNewest reads the entries of the ledger that match a filter, as newest has them.
-func listNewest[E ledger.Erasure | ledger.ErasureRecord](ctx context.Context, r *Registry, filter string) ([]E, error) {
+func listNewest[E ledger.Erasure | ledger.ErasureRecord | Removal](ctx context.Context, r *Registry, filter string) ([]E, error) {
 	all, err := r.newest(ctx, filter)
 	if err != nil {
 		return nil, err

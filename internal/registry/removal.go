@@ -82,18 +82,27 @@ func (r *Registry) Removal(ctx context.Context, topic string) (Removal, error) {
 	return d, err
 }
 
-// Removals are the removals of all topics, by name. One that is not readable is left out.
+// Removals are the removals of all topics, by name, as the copies that the registry has know them. One that is not readable is left out.
 func (r *Registry) Removals(ctx context.Context) (map[string]Removal, error) {
 	if r.odd == nil {
 		r = r.Skipping(func(error) {})
 	}
-	all, err := list[Removal](ctx, r, schemas.RemovalKeys)
+	all, err := listNewest[Removal](ctx, r, schemas.RemovalKeys)
 	out := make(map[string]Removal, len(all))
 	for i := range all {
 		out[all[i].Topic.Name] = all[i]
 	}
 	return out, err
 }
+
+// SameRemoval reports whether two entries are of one removal that stands where it stood, whatever they count.
+func SameRemoval(a, b []byte) bool {
+	var x, y Removal
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x.Began.Equal(y.Began) && (x.Ended == nil) == (y.Ended == nil)
+}
+
+// IsBack reports whether a topic that is declared is the removed one: its descriptor comes from a copy from before.
+func (d *Removal) IsBack(t *schemas.Topic) bool { return d.Ended != nil && !t.Earlier(d.Topic.Version) }
 
 var errUsed = errors.New("used again")
 

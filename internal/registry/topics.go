@@ -98,7 +98,7 @@ const (
 
 // Apply declares a topic, or changes a live one where that is possible (see
 // schemas.Topic.Evolve). It does nothing when nothing differs. A live topic keeps its
-// lanes where want does not say how many.
+// lanes where want does not say how many. One that was removed and is back by an older copy is there to stay then.
 func (r *Registry) Apply(ctx context.Context, want schemas.Topic, dryRun bool) (schemas.Topic, Applied, error) {
 	said := want.Lanes != 0
 	want, err := want.Declared()
@@ -122,6 +122,11 @@ func (r *Registry) Apply(ctx context.Context, want schemas.Topic, dryRun bool) (
 		}
 		switch {
 		case err == nil:
+			if !dryRun && removed == nil && d.IsBack(&live) { // from an older copy, and it is to stay
+				if err := r.forgetCopied(ctx, d.key()); err != nil {
+					return want, "", err
+				}
+			}
 			if !said {
 				want.Lanes = live.Lanes
 			}

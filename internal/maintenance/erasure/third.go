@@ -122,7 +122,7 @@ func Adopt(ctx context.Context, reg *registry.Registry, db *tables.DB) (adopted 
 // exchange decides what goes from ClickHouse's copy of the ledger into the registry, and what
 // from the registry there: of each entry the one that was written more often. Whether ClickHouse
 // has what an erasure did goes with its rows, and no other copy can say that. A descriptor comes
-// back by a repair alone: routers begin as soon as they know a topic, and its shards come first.
+// back by a repair alone: routers begin as soon as they know a topic, and its shards come first. What a removal counts is not copied.
 func exchange(here, there map[string]schemas.LedgerCopy) (adopt, save []schemas.LedgerCopy) {
 	for key, k := range there {
 		if !schemas.IsTopicKey(key) && k.Count > here[key].Count {
@@ -130,7 +130,7 @@ func exchange(here, there map[string]schemas.LedgerCopy) (adopt, save []schemas.
 		}
 	}
 	for key, k := range here {
-		if was := there[key]; k.Count > was.Count {
+		if was := there[key]; k.Count > was.Count && !(schemas.IsRemovalKey(key) && registry.SameRemoval(was.Value, k.Value)) {
 			k.Applied = was.Applied
 			save = append(save, k)
 		}

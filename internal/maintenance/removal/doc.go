@@ -27,7 +27,7 @@
 // # Crash points
 //
 //	killed after             leaves                                        then
-//	the entry                a topic that works, and cannot be changed     Run goes on, or Cancel takes the entry out
+//	the entry                a topic that works, and cannot be changed     Run goes on
 //	the descriptor           data without a topic                          Run goes on
 //	a stream, table or key   less of the same                              Run purges and drops again, which does no harm
 //	the look                 nothing of the topic                          Run looks again, and ends
@@ -62,7 +62,8 @@
 //
 // # Copies from before
 //
-// A NATS that was restored from a copy from before the removal has the topic again, and ClickHouse one without a descriptor: verify names
-// what is there of a removed topic. Run takes it out again. What has a schema version above the removed topic's is of one that was declared since:
+// ClickHouse has a copy of the entry. So a NATS that was restored from a copy from before the removal, and has the topic again, hears
+// of it: verify names the topic, as it names one that ClickHouse has again without a descriptor. Run takes it out again, and
+// declaring it keeps it. What has a schema version above the removed topic's is of one that was declared since:
 // verify names it as lost, and repair restores it.
 package removal

@@ -98,7 +98,8 @@ func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error
 		}
 		if left.Nothing() {
 			cfg.Crash("looked")
-			return r.end(ctx)
+			d, err := r.end(ctx)
+			return d, errors.Join(err, r.remember(ctx))
 		}
 	}
 	return d, fmt.Errorf("%w: a program goes on writing under %q; end it, then run `almanac topics rm %s` again", ErrBack, topic, topic)
@@ -215,8 +216,8 @@ func (r *run) clearLedger(ctx context.Context, remembered map[string]uint64) err
 	if err != nil || !has {
 		return err
 	}
-	if _, err := erasure.Adopt(ctx, r.Registry, r.DB); err != nil {
-		return fmt.Errorf("removal: %w", err)
+	if err := r.remember(ctx); err != nil {
+		return err
 	}
 	there, err := r.DB.ReadLedger(ctx)
 	if err != nil {
@@ -229,6 +230,18 @@ func (r *run) clearLedger(ctx context.Context, remembered map[string]uint64) err
 				return fmt.Errorf("removal: %w", err)
 			}
 		}
+	}
+	return nil
+}
+
+// remember copies the entry into ClickHouse, so that a NATS which is restored from an older copy hears of it.
+func (r *run) remember(ctx context.Context) error {
+	has, err := r.DB.HasLedger(ctx)
+	if err == nil && has {
+		_, err = erasure.Adopt(ctx, r.Registry, r.DB)
+	}
+	if err != nil {
+		return fmt.Errorf("removal: %w", err)
 	}
 	return nil
 }

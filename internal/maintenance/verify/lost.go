@@ -148,6 +148,11 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 			return nil, err
 		}
 	}
+	for i := range topics {
+		if d, removed := removals[topics[i].Name]; removed && d.IsBack(&topics[i]) && (only == "" || only == topics[i].Name) {
+			found[topics[i].Name] = &Lost{Topic: topics[i].Name, Kept: true, Removed: d.Ended, Evidence: []string{"its descriptor, by a copy from before"}}
+		}
+	}
 	out := make([]Lost, 0, len(found))
 	for _, topic := range slices.Sorted(maps.Keys(found)) {
 		found[topic].Unledgered = unledgered
