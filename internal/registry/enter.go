@@ -10,7 +10,7 @@ import (
 
 // enter is commit for changes of which one may be the first under its key: with the descriptors of their topics as they are. A change
 // over what was read fails once a removal took that out; a first one would not, where its writer was frozen meanwhile. ErrUnknownTopic:
-// a topic was removed. ErrConflict is of the changes alone.
+// a topic was removed. ErrConflict is of the changes alone. Routers, which may not write descriptors, need it not: a removal waits for them.
 func (r *Registry) enter(ctx context.Context, topics []string, changes ...*change) error {
 	if !slices.ContainsFunc(changes, func(c *change) bool { return c.rev == 0 }) {
 		return r.commit(ctx, changes...)

@@ -95,7 +95,6 @@ func (r *Registry) Widen(ctx context.Context, at time.Time, all ...Range) error 
 func (r *Registry) widen(ctx context.Context, at time.Time, some []Range) error {
 	for {
 		var changes []*change
-		var months []string // the topics of new months
 		next := make([]Shard, len(some))
 		written := make([]*change, len(some))
 		for i, c := range some {
@@ -106,9 +105,6 @@ func (r *Registry) widen(ctx context.Context, at time.Time, some []Range) error 
 			}
 			written[i] = &change{key: next[i].key(), rev: next[i].rev, v: &next[i]}
 			changes = append(changes, written[i])
-			if head != nil && head.rev == 0 {
-				months = append(months, head.Topic)
-			}
 			if head != nil {
 				changes = append(changes, &change{key: head.key(), rev: head.rev, v: head})
 			}
@@ -116,7 +112,7 @@ func (r *Registry) widen(ctx context.Context, at time.Time, some []Range) error 
 		if len(changes) == 0 {
 			return nil
 		}
-		err := r.enter(ctx, months, changes...)
+		err := r.commit(ctx, changes...)
 		if err == nil {
 			for i, c := range some {
 				if written[i] != nil {

@@ -82,10 +82,6 @@ func TestFirstEntriesOfARemovedTopic(t *testing.T) {
 	t.Parallel()
 	r, ctx := open(t), timeout(t)
 	app, ref := schemas.NewTopic("app"), schemas.ShardRef{Topic: "app", Month: november, ID: schemas.NewShard(0)}
-	shard, err := r.Prepare(ctx, &app, november, 0, Point{}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
 	writes := map[string]func() error{
 		"an erasure": func() error {
 			_, err := r.Enter(ctx, ledger.Erasure{ID: "e3", Topic: "app", State: ledger.Waiting})
@@ -101,10 +97,6 @@ func TestFirstEntriesOfARemovedTopic(t *testing.T) {
 		"a timer group": func() error {
 			_, _, err := r.AmendTimerGroup(ctx, "app", "g", func(*timer.Group) error { return nil })
 			return err
-		},
-		"a month": func() error {
-			s := shard
-			return r.Widen(ctx, noon, Range{Shard: &s, Lo: november.Start(), Hi: november.Start()})
 		},
 		"a seal": func() error { _, err := r.AddSeal(ctx, schemas.Seal{Topic: "app"}, 0); return err },
 		"a job": func() error {
