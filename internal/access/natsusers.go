@@ -138,11 +138,11 @@ func probes() []string { return []string{schemas.KVSubject(schemas.LeaseKey(sche
 // entries are those of the registry, and their copies.
 func entries() []string { return []string{schemas.KVSubject(">"), schemas.CopySubject(">")} }
 
-// people are the entries that routers have no part in: jobs, and what was done by hand. A topic's they write when they
-// place its first frame of a month.
+// people are the entries that routers have no part in: jobs, and what was done by hand. A topic's they put back where the
+// bucket lost it, and in a removal's they count what comes late.
 func people() []string {
 	var p []string
-	for _, key := range []string{schemas.AllJobs, schemas.RemovalKeys, schemas.AllGroups} {
+	for _, key := range []string{schemas.AllJobs, schemas.AllGroups} {
 		p = append(p, schemas.KVSubject(key), schemas.CopySubject(key))
 	}
 	return p
