@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	// look is how often the files are looked at.
+	// look is how often the files are looked at, unless Config says otherwise.
 	look = time.Second
 	// maxFile bounds each: a CA's file with some thousand certificates.
 	maxFile = 4 << 20
@@ -25,6 +26,8 @@ type Config struct {
 	ClientCA string
 	// Require refuses a client without such a certificate.
 	Require bool
+	// Every is how often the files are looked at. Default one second.
+	Every time.Duration
 	// OnError hears why renewed files are not taken; nil: it is not heard.
 	OnError func(error)
 }
@@ -52,6 +55,7 @@ func Open(cfg Config) (*Files, error) {
 	if cfg.OnError == nil {
 		cfg.OnError = func(error) {}
 	}
+	cfg.Every = cmp.Or(cfg.Every, look)
 	f := &Files{cfg: cfg, closed: make(chan struct{}), ended: make(chan struct{})}
 	if err := f.read(); err != nil {
 		return nil, err
@@ -75,7 +79,7 @@ func (f *Files) TLS() *tls.Config {
 
 func (f *Files) follow() {
 	defer close(f.ended)
-	t := time.NewTicker(look)
+	t := time.NewTicker(f.cfg.Every)
 	defer t.Stop()
 	var first, said string // what was wrong at the last look, and what was said of it
 	for {

@@ -1,6 +1,7 @@
 package keep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	// look is how often the file is looked at.
+	// look is how often the file is looked at, unless Config says otherwise.
 	look = time.Second
 	// maxFile bounds it: access.MaxTokens of 4 KiB.
 	maxFile = access.MaxTokens * 4 << 10
@@ -28,6 +29,8 @@ type Config struct {
 	Text string
 	// Local is the file of the local token, which Open makes where it is not there.
 	Local string
+	// Every is how often the file is looked at. Default one second.
+	Every time.Duration
 	// OnError hears why a file is not taken; nil: it is not heard.
 	OnError func(error)
 }
@@ -57,6 +60,7 @@ func Open(cfg Config) (*Keeper, error) {
 	if cfg.OnError == nil {
 		cfg.OnError = func(error) {}
 	}
+	cfg.Every = cmp.Or(cfg.Every, look)
 	k := &Keeper{cfg: cfg}
 	if cfg.Text != "" {
 		some, err := access.Parse([]byte(cfg.Text))
@@ -82,7 +86,7 @@ func Open(cfg Config) (*Keeper, error) {
 
 // Run looks at the file until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
-	t := time.NewTicker(look)
+	t := time.NewTicker(k.cfg.Every)
 	defer t.Stop()
 	for {
 		select {

@@ -37,6 +37,8 @@ func Status(err error) int {
 		return http.StatusForbidden
 	}
 	switch {
+	case errors.As(err, new(*RateError)):
+		return http.StatusTooManyRequests
 	case errors.Is(err, access.ErrUnauthenticated):
 		return http.StatusUnauthorized
 	case errors.Is(err, ErrBusy), errors.Is(err, ErrTopics):
@@ -58,6 +60,9 @@ func Status(err error) int {
 // RetryAfter returns how long a client should wait before it sends the request again;
 // 0 where that does not help.
 func RetryAfter(err error) time.Duration {
+	if rate := (*RateError)(nil); errors.As(err, &rate) {
+		return (rate.Wait + time.Second - 1).Truncate(time.Second)
+	}
 	switch Status(err) {
 	case http.StatusTooManyRequests:
 		return time.Second
@@ -74,6 +79,9 @@ func Code(err error) string {
 		return "unauthenticated"
 	case http.StatusForbidden:
 		return "denied"
+	}
+	if errors.As(err, new(*RateError)) {
+		return "rate"
 	}
 	for _, c := range []struct {
 		err  error

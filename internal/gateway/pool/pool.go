@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -72,6 +73,7 @@ type Pool struct {
 	mu      sync.Mutex
 	slots   map[string]*slot
 	unknown map[string]unknownTopic
+	rates   access.Rates
 
 	state    state
 	draining chan struct{}

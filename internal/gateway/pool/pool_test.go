@@ -137,7 +137,7 @@ func TestStatus(t *testing.T) {
 	}{
 		{ErrBusy, 429, "busy"}, {ErrTopics, 429, "too_many_topics"}, {ErrStalled, 503, "stalled"}, {ErrDraining, 503, "draining"},
 		{ErrOutcomeUnknown, 503, "outcome_unknown"}, {ErrTooLarge, 413, "too_large"}, {schemas.ErrUnknownTopic, 404, "unknown_topic"},
-		{schemas.ErrTopicName, 400, "bad_topic_name"}, {context.Canceled, 503, "failed"},
+		{schemas.ErrTopicName, 400, "bad_topic_name"}, {context.Canceled, 503, "failed"}, {&RateError{"a", time.Second}, 429, "rate"},
 	} {
 		err := fmt.Errorf("because: %w", c.err)
 		if Status(err) != c.status || Code(err) != c.code {

@@ -23,12 +23,16 @@ type Request struct {
 
 	erased []string // set by Store
 
+	token *access.Token // of who asks; nil: none
+	bytes int           // of the events
+
 	address string // of the client; "": no bound of its own
 	peer    *peer
 }
 
 // Target is the events of a request that go to one topic.
 type Target struct {
+	of       *Request
 	slot     *slot
 	batch    *producer.Batch
 	from, to int64 // of its events that have a time, unix ns
@@ -120,9 +124,11 @@ func (r *Request) noSpace(ctx context.Context, why string) error {
 // the error is an *access.Denied, whether there is such a topic or not.
 func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
 	if !r.p.cfg.Anyone {
-		if err := access.From(ctx).May(access.Send, topic); err != nil {
+		who := access.From(ctx)
+		if err := who.May(access.Send, topic); err != nil {
 			return nil, err
 		}
+		r.token = who.Token
 	}
 	for _, t := range r.to {
 		if t.slot.topic.Name == topic {
@@ -133,7 +139,7 @@ func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{slot: s, batch: s.p.NewBatch(r.key), from: math.MaxInt64, to: math.MinInt64}
+	t := &Target{of: r, slot: s, batch: s.p.NewBatch(r.key), from: math.MaxInt64, to: math.MinInt64}
 	r.to = append(r.to, t)
 	return t, nil
 }
@@ -153,6 +159,7 @@ func (t *Target) AddOf(ev schemas.Event, source []byte) error {
 	err := t.batch.AddOf(ev, source)
 	if at := ev.Time.UnixNano(); err == nil {
 		t.from, t.to = min(t.from, at), max(t.to, at)
+		t.of.bytes += ev.Bytes()
 	}
 	if errors.Is(err, producer.ErrKey) {
 		return fmt.Errorf("%w: a request with a key needs a time in every event; now would be another time when it is sent again", ErrKeyTime)
@@ -185,6 +192,9 @@ func (r *Request) Topics() (names []string) {
 // that goes away does not end it half-way.
 func (r *Request) Submit(ctx context.Context) error {
 	if err := r.Ready(ctx); err != nil {
+		return err
+	}
+	if err := r.withinRate(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AckWait)
