@@ -50,6 +50,7 @@ type Servers struct {
 
 type options struct {
 	nats, clickhouse, sync, users bool
+	refused                       []string
 	natsConfig                    func(*embedded.NATSConfig)
 }
 
@@ -137,7 +138,7 @@ func (s *Servers) startNATS(o options) {
 		o.natsConfig(&cfg)
 	}
 	if s.users = o.users; s.users {
-		withUsers(s.t, &cfg)
+		withUsers(s.t, &cfg, o.refused)
 	}
 	server, err := embedded.NewNATS(cfg)
 	if err != nil {
