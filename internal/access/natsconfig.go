@@ -14,7 +14,7 @@ func NATSPasswordKey(user string) string {
 // passwords are in the server's environment.
 func NATSConfig() string {
 	var b strings.Builder
-	b.WriteString("# The users of Almanac, as `almanac config nats` writes them. The server takes each password from its\n# environment: NAME_PASSWORD, a plain password or one of `nats server passwd`.\nauthorization {\n  users = [\n")
+	b.WriteString("# The users of Almanac, as `almanac config nats` writes them. The server takes each password from its\n# environment: ALMANAC_NATS_ROUTER_PASSWORD is the router's.\nauthorization {\n  users = [\n")
 	users := NATSUsers()
 	for i := range users {
 		u := &users[i]

@@ -29,7 +29,7 @@ func (c *check) nats(ctx context.Context) bool {
 	}
 	rtt, err := c.nc.RTT()
 	c.result("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), privacy.MaskedURL(c.cfg.NATSURL), rtt.Round(time.Microsecond))
-	info, err := c.reg.JetStream().AccountInfo(ctx)
+	info, err := streams.Asked(ctx, c.reg.JetStream().AccountInfo)
 	if err != nil {
 		c.result("JetStream", err, doStoreOff, "")
 		return false
