@@ -8,7 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 const (
@@ -183,26 +184,13 @@ func (p *part) answer(last uint64, took time.Duration, err error) {
 	close(p.done)
 }
 
-// send publishes messages in one atomic batch; a single one needs none.
+// send publishes messages, all or none.
 func (g *group) send(ctx context.Context, msgs []*nats.Msg) (last uint64, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.CommitTimeout)
 	defer cancel()
 	began := time.Now()
-	if len(msgs) == 1 {
-		for _, h := range []string{jetstreamext.BatchIDHeader, jetstreamext.BatchSeqHeader, jetstreamext.BatchCommitHeader} {
-			msgs[0].Header.Del(h) // of the group that was refused
-		}
-		ack, err := g.js.PublishMsg(ctx, msgs[0])
-		if err != nil {
-			return 0, 0, commitError(err)
-		}
-		return ack.Sequence, time.Since(began), nil
-	}
-	// No wait after the first message: the stream's ingest queue takes
-	// MaxBatchBytes many times over.
-	ack, err := jetstreamext.PublishMsgBatch(ctx, g.js, msgs, jetstreamext.BatchFlowControl{AckFirst: false})
-	if err != nil {
+	if last, err = streams.Commit(ctx, g.js, msgs...); err != nil {
 		return 0, 0, commitError(err)
 	}
-	return ack.Sequence, time.Since(began), nil
+	return last, time.Since(began), nil
 }

@@ -3,14 +3,12 @@ package fronts
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/almanac-events/almanac/internal/streams"
@@ -171,22 +169,11 @@ func (w *Writer) singly(group []*write) {
 	wg.Wait()
 }
 
-// batch publishes messages in one atomic batch, all or none, and returns the sequence of
-// the last. It publishes copies: the library leaves its headers in what it is given.
+// batch publishes messages, all or none, and returns the sequence of the last.
 func (w *Writer) batch(ctx context.Context, msgs []*nats.Msg, wait time.Duration) (last uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	copies := make([]*nats.Msg, len(msgs))
-	for i, m := range msgs {
-		copies[i] = &nats.Msg{Subject: m.Subject, Header: maps.Clone(m.Header), Data: m.Data}
-	}
-	ack, err := streams.Once(ctx, func(ctx context.Context) (*jetstreamext.BatchAck, error) {
-		return jetstreamext.PublishMsgBatch(ctx, w.js, copies, jetstreamext.BatchFlowControl{AckFirst: false})
-	})
-	if err != nil {
-		return 0, err
-	}
-	return ack.Sequence, nil
+	return streams.Once(ctx, func(ctx context.Context) (uint64, error) { return streams.Commit(ctx, w.js, msgs...) })
 }
 
 func newInFlight() *semaphore.Weighted { return semaphore.NewWeighted(inFlightBytes) }

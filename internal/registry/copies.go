@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -168,9 +167,7 @@ func (r *Registry) copyChanges(ctx context.Context, changes []*change, msgs []*n
 		}
 	}
 	if len(copies) > 1 {
-		_, err := streams.Once(ctx, func(ctx context.Context) (*jetstreamext.BatchAck, error) {
-			return jetstreamext.PublishMsgBatch(ctx, r.js, copies)
-		})
+		_, err := streams.Once(ctx, func(ctx context.Context) (uint64, error) { return streams.Commit(ctx, r.js, copies...) })
 		if err == nil {
 			return nil
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -175,22 +174,12 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 		}
 		msgs[i] = m
 	}
-	if len(changes) == 1 {
-		ack, err := streams.Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return r.js.PublishMsg(ctx, msgs[0]) })
-		if err != nil {
-			return commitError(changes, err)
-		}
-		changes[0].rev = ack.Sequence
-		return r.copyChanges(ctx, changes, msgs)
-	}
-	ack, err := streams.Once(ctx, func(ctx context.Context) (*jetstreamext.BatchAck, error) {
-		return jetstreamext.PublishMsgBatch(ctx, r.js, msgs)
-	})
+	last, err := streams.Once(ctx, func(ctx context.Context) (uint64, error) { return streams.Commit(ctx, r.js, msgs...) })
 	if err != nil {
 		return commitError(changes, err)
 	}
 	for i, c := range changes {
-		c.rev = ack.Sequence - uint64(len(changes)-1-i)
+		c.rev = last - uint64(len(changes)-1-i)
 	}
 	return r.copyChanges(ctx, changes, msgs)
 }
