@@ -136,7 +136,8 @@ type Plan struct {
 	// Notes say what could not be known and which default stands in for it.
 	Notes []string `json:"notes,omitempty"`
 
-	odd []*registry.UnreadableError // that were met
+	odd      []*registry.UnreadableError // that were met
+	removals map[string]registry.Removal // that were known
 }
 
 func (p *Plan) add(a Action) {

@@ -33,7 +33,10 @@ func (r *Repairer) Apply(ctx context.Context, p *Plan, tell func(*Action, error)
 			continue
 		}
 		r.crash("before " + string(a.Do))
-		err := r.do(ctx, a)
+		err := r.unlessRemoved(ctx, p, a.Topic)
+		if err == nil {
+			err = r.do(ctx, a)
+		}
 		if ctx.Err() != nil {
 			return errors.Join(append(failed, ctx.Err())...)
 		}
@@ -44,6 +47,18 @@ func (r *Repairer) Apply(ctx context.Context, p *Plan, tell func(*Action, error)
 		tell(a, err)
 	}
 	return errors.Join(failed...)
+}
+
+// unlessRemoved refuses what was planned for a topic whose removal began since.
+func (r *Repairer) unlessRemoved(ctx context.Context, p *Plan, topic string) error {
+	if schemas.ValidateTopicName(topic) != nil {
+		return nil // of no topic
+	}
+	d, err := r.reg.Removal(ctx, topic)
+	if was, known := p.removals[topic]; err == nil && (!known || !was.Began.Equal(d.Began)) {
+		return fmt.Errorf("%w %q: its removal began since this was planned; nothing of it is restored", schemas.ErrUnknownTopic, topic)
+	}
+	return nil // not readable, or away: the action meets that
 }
 
 func (r *Repairer) do(ctx context.Context, a *Action) error {

@@ -62,6 +62,7 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 	if err != nil {
 		return nil, err
 	}
+	p.removals = removals
 	named := lost[only]
 	if err := r.leaveRemoved(ctx, lost, removals, p); err != nil {
 		return nil, err
