@@ -138,7 +138,7 @@ func probes() []string { return []string{schemas.KVSubject(schemas.LeaseKey(sche
 // entries are those of the registry, and their copies.
 func entries() []string { return []string{schemas.KVSubject(">"), schemas.CopySubject(">")} }
 
-// people are the entries that routers have no part in: jobs, and what was done by hand. A topic's they put back where the
+// people are the entries that routers have no part in: jobs, and what was done by hand. A topic's they restore where the
 // bucket lost it, and in a removal's they count what comes late.
 func people() []string {
 	var p []string
