@@ -39,7 +39,10 @@ operator may make streams. SECURITY.md has the users as a table.`,
   ALMANAC_NATS=nats://setup:…@nats-1:4222 almanac setup
   ALMANAC_NATS=nats://router:…@nats-1:4222 almanac router`,
 		Args: arguments(0, 0),
-		RunE: a.does(func(context.Context, *cobra.Command, []string) error {
+		RunE: a.does(func(_ context.Context, cmd *cobra.Command, _ []string) error {
+			if _, err := load(cmd); err != nil { // a wrong flag is one here too
+				return err
+			}
 			_, err := fmt.Fprint(a.stdout, access.NATSConfig())
 			return err
 		}),
