@@ -79,7 +79,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 }
 
 // The secrets of an up that runs, and those that it makes, are in its log, its answers, its children's arguments and environment not at all, and on disk only in
-// files that nobody else may read.
+// files of mode 0600.
 func TestSecretsOfAnUp(t *testing.T) {
 	t.Parallel()
 	const mark = "MARKhush"
