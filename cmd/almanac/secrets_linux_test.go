@@ -139,7 +139,7 @@ func TestSecretsOfAnUp(t *testing.T) {
 	parents := map[string]bool{fmt.Sprint(s.cmd.Process.Pid): true}
 	for range 3 { // children, theirs, and theirs
 		for _, stat := range processes {
-			text, err := os.ReadFile(stat) //nolint:gosec // of /proc
+			text, err := os.ReadFile(stat)
 			if err != nil {
 				continue
 			}
@@ -151,7 +151,7 @@ func TestSecretsOfAnUp(t *testing.T) {
 			parents[filepath.Base(dir)] = true
 			children++
 			for _, name := range []string{"cmdline", "environ"} {
-				text, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // of /proc
+				text, err := os.ReadFile(filepath.Join(dir, name))
 				if err == nil {
 					finds(dir+"/"+name, text)
 				}
@@ -174,7 +174,7 @@ func TestSecretsOfAnUp(t *testing.T) {
 		if err != nil || info.Mode().Perm()&0o077 == 0 || info.Size() > 8<<20 {
 			return nil //nolint:nilerr // it is gone, or its owner's alone
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // of the test
+		text, err := os.ReadFile(path)
 		if err == nil {
 			finds(fmt.Sprintf("%s (mode %04o)", path, info.Mode().Perm()), text)
 		}

@@ -126,7 +126,7 @@ func eachOf(field func(*settings) *[]string, words ...string) func(*settings, st
 // authority is a file of certificates that sign others.
 func authority(field func(*settings) **x509.CertPool) func(*settings, string) error {
 	return unlessEmpty(func(s *settings, v string) error {
-		text, err := os.ReadFile(v) //nolint:gosec // the operator names it
+		text, err := os.ReadFile(v)
 		if err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func (f *Files) read() error {
 }
 
 func readAll(name string) ([]byte, error) {
-	r, err := os.Open(name) //nolint:gosec // the operator names it
+	r, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}

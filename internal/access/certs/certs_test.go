@@ -37,7 +37,7 @@ func TestRenewedFilesAreFollowed(t *testing.T) {
 	c3, k3 := ca.Issue(t, "third", hour)
 	synctest.Test(t, func(t *testing.T) {
 		// The clock of the bubble stands in 2000, when these certificates are not valid yet.
-		time.Sleep(time.Until(hour.Add(-30 * time.Minute)))
+		<-time.After(time.Until(hour.Add(-30 * time.Minute)))
 		ended, endedKey := ca.Issue(t, "ended", time.Now().Add(-time.Minute))
 		var said []error
 		f, err := Open(Config{Cert: cert, Key: key, OnError: func(err error) { said = append(said, err) }})
@@ -67,7 +67,7 @@ func TestRenewedFilesAreFollowed(t *testing.T) {
 			if step.key != nil {
 				certstest.Write(t, key, step.key)
 			}
-			time.Sleep(5 * time.Second)
+			<-time.After(5 * time.Second)
 			synctest.Wait()
 			if got := subject(t, f); got != step.want {
 				t.Errorf("%s: a connection gets %s, want %s", step.name, got, step.want)
@@ -79,7 +79,7 @@ func TestRenewedFilesAreFollowed(t *testing.T) {
 		if err := os.Remove(key); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		synctest.Wait()
 		if got := subject(t, f); got != "second" || len(said) != 4 {
 			t.Errorf("without a key: %s, %v", got, said)
@@ -150,8 +150,8 @@ func TestClients(t *testing.T) {
 		"one of another CA":   {Config{ClientCA: caFile}, &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair(foreign)[0], nil }}, false, 0},
 		"required, not there": {Config{ClientCA: caFile, Require: true}, &tls.Config{}, false, 0},
 		"required":            {Config{ClientCA: caFile, Require: true}, &tls.Config{Certificates: pair(ca)}, true, 1},
-		"TLS 1.1":             {Config{}, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false, 0}, //nolint:gosec // it is refused
-		"TLS 1.2":             {Config{}, &tls.Config{MaxVersion: tls.VersionTLS12}, true, 0},                                //nolint:gosec // it is the least
+		"TLS 1.1":             {Config{}, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false, 0},
+		"TLS 1.2":             {Config{}, &tls.Config{MaxVersion: tls.VersionTLS12}, true, 0},                               
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
