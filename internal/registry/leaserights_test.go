@@ -48,7 +48,7 @@ func TestLeasesNeedNoPurge(t *testing.T) {
 	embeddedtest.Eventually(t, maxWait, func() error { // nor does what says so stay
 		for _, m := range []*Members{a, b} {
 			if m, err := lease(m); !errors.Is(err, jetstream.ErrMsgNotFound) {
-				return fmt.Errorf("still there: %w, %v", m, err)
+				return fmt.Errorf("still there: %v, %w", m, err)
 			}
 		}
 		return nil

@@ -151,7 +151,7 @@ func TestClients(t *testing.T) {
 		"required, not there": {Config{ClientCA: caFile, Require: true}, &tls.Config{}, false, 0},
 		"required":            {Config{ClientCA: caFile, Require: true}, &tls.Config{Certificates: pair(ca)}, true, 1},
 		"TLS 1.1":             {Config{}, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false, 0},
-		"TLS 1.2":             {Config{}, &tls.Config{MaxVersion: tls.VersionTLS12}, true, 0},                               
+		"TLS 1.2":             {Config{}, &tls.Config{MaxVersion: tls.VersionTLS12}, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
