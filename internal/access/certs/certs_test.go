@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,8 +41,18 @@ func TestRenewedFilesAreFollowed(t *testing.T) {
 		// The clock of the bubble stands in 2000, when these certificates are not valid yet.
 		<-time.After(time.Until(hour.Add(-30 * time.Minute)))
 		ended, endedKey := ca.Issue(t, "ended", time.Now().Add(-time.Minute))
-		var said []error
-		f, err := Open(Config{Cert: cert, Key: key, OnError: func(err error) { said = append(said, err) }})
+		var mu sync.Mutex
+		var heard []error
+		f, err := Open(Config{Cert: cert, Key: key, OnError: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, err)
+		}})
+		said := func() []error {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(heard)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +84,7 @@ func TestRenewedFilesAreFollowed(t *testing.T) {
 			if got := subject(t, f); got != step.want {
 				t.Errorf("%s: a connection gets %s, want %s", step.name, got, step.want)
 			}
-			if len(said) != step.errors || step.says != "" && !strings.Contains(said[len(said)-1].Error(), step.says) {
+			if said := said(); len(said) != step.errors || step.says != "" && !strings.Contains(said[len(said)-1].Error(), step.says) {
 				t.Errorf("%s: said was %v", step.name, said)
 			}
 		}
@@ -81,10 +93,10 @@ func TestRenewedFilesAreFollowed(t *testing.T) {
 		}
 		<-time.After(5 * time.Second)
 		synctest.Wait()
-		if got := subject(t, f); got != "second" || len(said) != 4 {
-			t.Errorf("without a key: %s, %v", got, said)
+		if got := subject(t, f); got != "second" || len(said()) != 4 {
+			t.Errorf("without a key: %s, %v", got, said())
 		}
-		for _, err := range said {
+		for _, err := range said() {
 			if strings.Contains(err.Error(), "BEGIN") {
 				t.Errorf("an error has what a file holds: %v", err)
 			}
