@@ -167,8 +167,9 @@ func checkOurs(path string) error {
 	}
 	for _, e := range entries {
 		// A lock without a version is a first start that was cut off; lost+found belongs to the file system. A producer
-		// may have spooled, and tokens been made, before the first start.
-		ours := e.Name() == lockName || e.Name() == SpoolName && e.IsDir() || strings.HasPrefix(e.Name(), TokensName) || e.Name() == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
+		// may have spooled, and tokens been made, also by a gateway, before the first start.
+		name := strings.TrimPrefix(e.Name(), ".") // with a dot: what is written, and gets its name then
+		ours := name == lockName || name == SpoolName && e.IsDir() || strings.HasPrefix(name, TokensName) || strings.HasPrefix(name, LocalTokenName) || name == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
 		if !ours {
 			return fmt.Errorf("%w: %s holds %q and no %s file: give an empty or a new directory",
 				ErrDirForeign, path, e.Name(), versionName)

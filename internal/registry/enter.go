@@ -36,6 +36,9 @@ func (r *Registry) enter(ctx context.Context, topics []string, changes ...*chang
 // withTopics writes the descriptors of topics over themselves, each once. A topic that the registry lost, or never had, does not have one.
 func (r *Registry) withTopics(ctx context.Context, topics []string) (with []*change, err error) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(topics))) {
+		if name == schemas.NoTopic { // foreign messages: it is never declared, nor removed
+			continue
+		}
 		var t schemas.Topic
 		rev, err := r.get(ctx, schemas.TopicKey(name), &t)
 		switch {
