@@ -49,7 +49,12 @@ func (x *exposure) decide() (warning string, err error) {
 		words = append(words, insecureNoAuth)
 	}
 	if len(lacks) > 0 {
-		instead := "insecure: " + strings.Join(words, ",") + "  # in place of these: all who reach it read along, or may send and read"
+		said := make([]string, len(words))
+		means := map[string]string{insecurePlaintext: "others on the way read along", insecureNoAuth: "all who reach it may send and read"}
+		for i, w := range words {
+			said[i] = means[w]
+		}
+		instead := "insecure: " + strings.Join(words, ",") + "  # in place of these: " + strings.Join(said, ", and ")
 		return "", x.refused("it has "+strings.Join(lacks, " and "), append(lines, instead)...)
 	}
 	if len(words) > 0 {

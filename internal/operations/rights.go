@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/internal/access"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // Right is what a request needs. Its zero value is open to all: a test names the few that are.
@@ -52,8 +51,8 @@ func (r Right) Needs() string {
 
 // DefaultTopic is the topic of a request that names none, where the parameter has one; empty: it is of all.
 func (o *Operation) DefaultTopic() string {
-	if slices.ContainsFunc(o.Params, func(p Param) bool { return p.Name == timerTopic.Name && p.Help == timerTopic.Help }) {
-		return schemas.DefaultTimerTopic
+	if p := o.Param("topic"); p != nil {
+		return p.Default
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	timerTopic = Param{Name: "topic", Help: "`TOPIC` of kind timer; timers where absent"}
+	timerTopic = Param{Name: "topic", Default: schemas.DefaultTimerTopic, Help: "`TOPIC` of kind timer"}
 	inGroup    = Param{Name: "group", In: Path, Required: true, Help: "a `GROUP` of timers"}
 	timerID    = Param{Name: "id", In: Path, Required: true, Help: "the id of a timer"}
 	timerMatch = Param{Name: "If-Match", In: Header, Help: "the ETag that the timer must have: its revision"}

@@ -124,6 +124,8 @@ func (r *Remote) request(ctx context.Context, body []byte, before int) error {
 		case key == "" && mayBeStored(err, a):
 			r.Stats.unanswered(uint64(bytes.Count(bytes.TrimSuffix(body, []byte{'\n'}), []byte{'\n'}) + 1))
 			return nil
+		case err == nil && status == http.StatusUnauthorized:
+			return fmt.Errorf("the gateway takes no events without a valid token: give its secret as ALMANAC_TOKEN, or in a file that ALMANAC_TOKEN_FILE names; `almanac token add NAME --write TOPIC` makes one there. It said: %s", a.said(status))
 		case err == nil && status != http.StatusTooManyRequests && status < 500:
 			return fmt.Errorf("the gateway refuses: %s", a.said(status))
 		}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/almanac-events/almanac/internal/access"
 	linesinput "github.com/almanac-events/almanac/internal/gateway/lines"
 	"github.com/almanac-events/almanac/internal/gateway/pool/pooltest"
 	"github.com/almanac-events/almanac/internal/gateway/request"
@@ -82,5 +83,34 @@ func TestRemoteStoresOnce(t *testing.T) {
 		if want := 1; i != 4321 && seen[fmt.Sprintf("m-%d", i)] != want {
 			t.Fatalf("m-%d is stored %d times", i, seen[fmt.Sprintf("m-%d", i)])
 		}
+	}
+}
+
+// A gateway that asks for a token: the refusal says how send is given one, with one and without, and nothing is sent again.
+func TestRemoteSaysWhereTheTokenGoes(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{"", "alm_aaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAA"} {
+		t.Run("token "+token, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int64
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				request.Fail(w, r, access.ErrUnauthenticated)
+			}))
+			t.Cleanup(srv.Close)
+			at, err := url.Parse(srv.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stats, err := NewStats("", error.Error)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := NewRemote(RemoteConfig{URL: at, Topic: "app", Token: token, Format: intake.FormatText, Params: url.Values{"format": {intake.FormatText}}, Stats: stats, Note: t.Logf})
+			err = r.Run(t.Context(), []Input{{Name: "-", Reader: strings.NewReader("a\n")}})
+			if err == nil || !strings.Contains(err.Error(), "ALMANAC_TOKEN_FILE") || token != "" && strings.Contains(err.Error(), token) || asked.Load() != 1 {
+				t.Errorf("%v, asked %d times", err, asked.Load())
+			}
+		})
 	}
 }

@@ -40,7 +40,7 @@ func ErrorOf(r *http.Request, err error) *Error {
 	case e.Status == http.StatusUnauthorized:
 		e.Hint = "send a token: `Authorization: Bearer alm_…`; `almanac token add` makes one, and the data directory of an `up` has its own in local-token"
 	case e.Status == http.StatusForbidden:
-		e.Hint = "an operator gives the token's role with `almanac token add`; this token stays as it is"
+		e.Hint = "make a token that has the role: `almanac token add NAME`, with the role's flag"
 	case errors.Is(err, pool.ErrOutcomeUnknown):
 		e.Hint = "the events may be stored: send the request again with an Idempotency-Key, or accept that they may be there twice"
 	case e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests:
