@@ -66,7 +66,7 @@ func kill(tb testing.TB, p *Producer, dir string) string {
 	return left
 }
 
-// tally of messages, to find each once.
+// count of messages, to find each once.
 func onceEach(tb testing.TB, events []Event, want int) {
 	tb.Helper()
 	seen := map[string]int{}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// histogramSettings bound a tally: it may scan a whole month.
+// histogramSettings bound a histogram: it may scan a whole month.
 var histogramSettings = func() map[string]string {
 	s := maps.Clone(readSettings)
 	s["max_execution_time"] = "300"

@@ -24,7 +24,7 @@ type cell struct {
 	value  string
 }
 
-// counting is a count under way, of a tally or of values.
+// counting is a count under way, of a histogram or of values.
 type counting struct {
 	w     *walk
 	step  Step

@@ -59,11 +59,11 @@ type Bucket struct {
 const (
 	// MaxBuckets is what a person still looks at, and a program reads at once.
 	MaxBuckets = 1000
-	// MaxHistogramValues is how many values a tally tells apart, the most frequent.
+	// MaxHistogramValues is how many values a histogram tells apart, the most frequent.
 	MaxHistogramValues = 10
 	// OtherValues is the name of the others.
 	OtherValues = "(other)"
-	// histogramGroups bounds what ClickHouse keeps for one tally: a bucket for each of
+	// histogramGroups bounds what ClickHouse keeps for one histogram: a bucket for each of
 	// 200 values.
 	histogramGroups = MaxBuckets * 200
 )

@@ -14,7 +14,7 @@
 //
 // The janitor purges SHARDS from below, and an erasure takes frames out. A position that is
 // not there is read from ClickHouse, whenever that is found. Of a position whose rows
-// are all gone on purpose, as the shard's tally says, nothing is replayed. Where SHARDS lost a shard, or
+// are all gone on purpose, as the shard's erasure record says, nothing is replayed. Where SHARDS lost a shard, or
 // its end, ClickHouse says where it ends.
 //
 // # Order

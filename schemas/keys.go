@@ -99,7 +99,7 @@ func ErasureRecordKey(topic string, m Month, s Shard) string {
 	return keyLedger + "." + topic + "." + m.String() + "." + s.String()
 }
 
-// ErasureRecordKeys selects the tallies of a topic.
+// ErasureRecordKeys selects the erasure records of a topic.
 func ErasureRecordKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
 
 // Remembered selects the entries that ClickHouse has a copy of too: the ledger, descriptors and removals of
@@ -109,7 +109,7 @@ var Remembered = []string{AllLedgerKeys, AllErasureRecordKeys, TopicKeys, Remova
 // LedgerOf reports whether a key of the ledger is of a topic.
 func LedgerOf(key, topic string) bool { return strings.HasPrefix(key, LedgerPrefix+topic+".") }
 
-// AllErasureRecordKeys selects the tallies of every topic.
+// AllErasureRecordKeys selects the erasure records of every topic.
 const AllErasureRecordKeys = keyLedger + ".*.*.*"
 
 // EndKey holds the end of a stream as the janitor last saw it. No topic has a name in

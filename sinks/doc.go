@@ -46,8 +46,8 @@
 // where a new frame seems to be stored already (fork.go). A shard that forked leaves its lane. Its
 // router seals it, and then the sink that owns it settles it (forkmove.go):
 //
-//	differ ─▶ registry.Leave ─▶ router seals ─▶ judge, once ─▶ frames that ClickHouse lacks: to a new shard
-//	   ─▶ delete them here ─▶ tally ─▶ the shard ends where ClickHouse has it ─▶ closed
+//	differ ─▶ registry.Leave ─▶ router seals ─▶ decide, once ─▶ frames that ClickHouse lacks: to a new shard
+//	   ─▶ delete them here ─▶ erasure record ─▶ the shard ends where ClickHouse has it ─▶ closed
 //
 // Rows of frames that SHARDS lost stay, and count as accepted (registry.Fork.Kept). Frames of a front's
 // lane are not moved: its records are there, and are routed again from behind the last one stored.

@@ -20,7 +20,7 @@ import (
 
 // A shard that forked is settled by the sink that owns it, once its lane's router sealed it:
 //
-//	judge (once) ─▶ entry of the new shard ─▶ frames, one by one ─▶ delete them ─▶ tally ─▶ done
+//	decide (once) ─▶ entry of the new shard ─▶ frames, one by one ─▶ delete them ─▶ erasure record ─▶ done
 //
 // The nth frame that is moved has position n in the new shard, and is published where the one
 // before it is the last: of two sinks one wins, and one that was killed goes on behind the last
@@ -151,7 +151,7 @@ func within(spans []ledger.Span, pos uint64) bool {
 	return false
 }
 
-// deleteForked takes the frames that took positions again out of SHARDS, once the tally says which messages they came from.
+// deleteForked takes the frames that took positions again out of SHARDS, once the erasure record says which messages they came from.
 func (s *Sinks) deleteForked(ctx context.Context, e registry.Shard) error {
 	var seqs []uint64
 	var from []checkpoint.Silent

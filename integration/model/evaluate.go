@@ -5,7 +5,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
-// judge says why a frame is not routed: it came before, or it is refused.
+// evaluate says why a frame is not routed: it came before, or it is refused.
 func (l *lane) evaluate(f *frame) string {
 	w := l.w
 	verdict := checkpoint.Windows(l.cp.Windows).Check(f.Frame)
@@ -32,7 +32,7 @@ func (l *lane) evaluate(f *frame) string {
 // staleSeq is the reason of a dead letter that may be routed all the same.
 const staleSeq = "stale-seq"
 
-// narrowly judges by a window of eight, as if nothing before it ever came.
+// narrowly checks by a window of eight, as if nothing before it ever came.
 func narrowly(ws []checkpoint.ProducerWindow, f schemas.Frame, v checkpoint.Repeat) checkpoint.Repeat {
 	for _, w := range ws {
 		if w.Producer == f.Producer && f.Seq+8 < w.Highest {

@@ -5,11 +5,11 @@
 // # Model
 //
 // A frame's headers say how many rows the shard has up to and with it, and the sum of their ids. A
-// row has the position of its frame. So each frame that is held, together with the one before it,
-// says what must stand at its position, less what the tally says erasures took there.
+// row has the position of its frame. So each frame that is held, with the one before it, says what
+// must stand at its position. What erasures took there, by the erasure record, is taken off.
 //
-// Where frames are gone, and where the tally joined its cuts, positions are compared together, as one
-// stretch. Above the last position of which anything tells, ClickHouse alone knows: the rest.
+// Positions are compared together, as one stretch, where frames are gone. So they are where the erasure record joined
+// its cuts. Above the last position of which anything tells, ClickHouse alone knows: the rest.
 //
 // The comparisons are pure. Look alone asks ClickHouse, for one frame.
 package reconcile

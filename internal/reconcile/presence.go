@@ -49,7 +49,7 @@ func Look(ctx context.Context, db Table, topic *schemas.Topic, ref schemas.Shard
 	return found, nil
 }
 
-// ErasureRecords are where the tally of a shard is: *registry.Registry.
+// ErasureRecords are where the erasure record of a shard is: *registry.Registry.
 type ErasureRecords interface {
 	ErasureRecord(ctx context.Context, ref schemas.ShardRef) (ledger.ErasureRecord, error)
 }

@@ -80,8 +80,8 @@
 // read and written. Enter refuses an erasure above the ledger's bounds. Readers that ask often
 // share a LedgerCache, which may be LedgerStaleness old.
 //
-// A shard's tally has one pending erasure at a time. Begin writes its numbers before a row
-// goes, and Book ends it together with the rows of the shard's entry. A tally also has the
+// A shard's erasure record has one pending erasure at a time. Begin writes its numbers before a row
+// goes, and Book ends it together with the rows of the shard's entry. An erasure record also has the
 // mark that keeps erasures and the clearing of anonymised fields apart (clearing.go).
 //
 // # Failures

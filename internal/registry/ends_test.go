@@ -31,7 +31,7 @@ func TestLastLeft(t *testing.T) {
 }
 
 // lane draws a lane's shards, oldest first, each left but the last, as a stream
-// that lost its end has them: whole, cut, then empty; and tallies that settled some.
+// that lost its end has them: whole, cut, then empty; and erasure records that settled some.
 func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies map[schemas.Shard]ledger.ErasureRecord) {
 	tails, tallies = map[schemas.Shard]uint64{}, map[schemas.Shard]ledger.ErasureRecord{}
 	n := rapid.IntRange(1, 5).Draw(rt, "shards")

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
-// ErasureRecord reads a shard's tally; one that was never written is empty.
+// ErasureRecord reads a shard's erasure record; one that was never written is empty.
 func (r *Registry) ErasureRecord(ctx context.Context, ref schemas.ShardRef) (ledger.ErasureRecord, error) {
 	t := ledger.ErasureRecord{Topic: ref.Topic, Month: ref.Month, Shard: ref.ID}
 	rev, err := r.get(ctx, t.Key(), &t)
@@ -22,7 +22,7 @@ func (r *Registry) ErasureRecord(ctx context.Context, ref schemas.ShardRef) (led
 	return t, err
 }
 
-// ErasureRecords reads all tallies of a topic: of the shards that erasures touched.
+// ErasureRecords reads all erasure records of a topic: of the shards that erasures touched.
 func (r *Registry) ErasureRecords(ctx context.Context, topic string) (map[schemas.Shard]ledger.ErasureRecord, error) {
 	out := map[schemas.Shard]ledger.ErasureRecord{}
 	tallies, err := listNewest[ledger.ErasureRecord](ctx, r, schemas.ErasureRecordKeys(topic))
@@ -50,8 +50,8 @@ func (r *Registry) Taken(ctx context.Context) (all []checkpoint.Silent, err erro
 	return all, nil
 }
 
-// Begin writes a pending erasure into a shard's tally. ErrConflict: another
-// process changed the tally since it was read; read it again, and count again.
+// Begin writes a pending erasure into a shard's erasure record. ErrConflict: another
+// process changed the erasure record since it was read; read it again, and count again.
 func (r *Registry) Begin(ctx context.Context, t *ledger.ErasureRecord, p ledger.Pending) error {
 	next := *t
 	next.Pending = &p
@@ -64,7 +64,7 @@ func (r *Registry) Begin(ctx context.Context, t *ledger.ErasureRecord, p ledger.
 	return nil
 }
 
-// Book ends the pending erasure of a tally, whose rows are gone: they join those
+// Book ends the pending erasure of an erasure record, whose rows are gone: they join those
 // that are, and the shard's entry has its rows less. count says how many rows the
 // shard has now, which a closed shard's entry states exactly: it is asked after the
 // entry was read, and again when the entry changed meanwhile, for who closed the
@@ -111,7 +111,7 @@ func (r *Registry) Book(ctx context.Context, t *ledger.ErasureRecord, receipt le
 	}
 }
 
-// AmendErasureRecord changes a tally by compare-and-set until f, on a fresh reading, sees
+// AmendErasureRecord changes an erasure record by compare-and-set until f, on a fresh reading, sees
 // nothing to change.
 func (r *Registry) AmendErasureRecord(ctx context.Context, ref schemas.ShardRef, f func(*ledger.ErasureRecord) (changed bool)) (ledger.ErasureRecord, error) {
 	return amend(ctx, r, func() (ledger.ErasureRecord, error) { return r.ErasureRecord(ctx, ref) }, f)

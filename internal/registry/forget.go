@@ -10,7 +10,7 @@ import (
 
 // ForgetErasure takes an erasure that has ended out of the ledger, and joins its
 // receipts with those of others that were forgotten. How many rows are gone stays
-// in the tallies; who was named, and what went from which shard, does not.
+// in the erasure records; who was named, and what went from which shard, does not.
 // ErrConflict when it has not ended, or is being repeated in a shard.
 //
 // The entry must no longer be needed: it is what keeps its events from coming back
@@ -59,7 +59,7 @@ func (r *Registry) forgetCopied(ctx context.Context, key string) error {
 
 // joinReceipts joins the receipts of erasures that the ledger no longer has.
 func (r *Registry) joinReceipts(ctx context.Context, topic string) error {
-	// The tallies first: whatever has a receipt then was entered before.
+	// The erasure records first: whatever has a receipt then was entered before.
 	tallies, err := r.ErasureRecords(ctx, topic)
 	if err != nil {
 		return err

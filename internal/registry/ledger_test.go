@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// The ledger keeps entries by compare-and-set; a tally takes one pending erasure
+// The ledger keeps entries by compare-and-set; an erasure record takes one pending erasure
 // at a time and books it once, with the shard's rows.
 func TestLedgerEntries(t *testing.T) {
 	t.Parallel()

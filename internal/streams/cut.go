@@ -217,7 +217,7 @@ func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, 
 // leftover is what SHARDS holds of what messages of EVENTS became.
 type leftover struct {
 	routed checkpoint.Traces  // frames and dead letters
-	silent []checkpoint.Trace // of those that left nothing else, or nothing any more, by checkpoints and tallies
+	silent []checkpoint.Trace // of those that left nothing else, or nothing any more, by checkpoints and erasure records
 	firsts []firstFrame       // of the shards that had others before
 	// purged: messages up to here may have left traces that were purged since. It is where
 	// the first frames come from that SHARDS still holds of shards that had others before.

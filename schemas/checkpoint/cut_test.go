@@ -74,7 +74,7 @@ func TestResume(t *testing.T) {
 		traces := Traces{}
 		routed, purged := map[uint64]bool{}, map[uint64]bool{}
 		purges := rapid.Bool().Draw(t, "an erasure purged")
-		var taken []Silent // what its tallies say
+		var taken []Silent // what its erasure records say
 		for lane := range lanes {
 			upTo := rapid.IntRange(0, len(stream)).Draw(t, "routed")
 			var before bool

@@ -10,7 +10,7 @@ import (
 // Repeat is what the windows say of a frame.
 type Repeat int
 
-// The verdicts.
+// What a window says of a sequence.
 const (
 	Fresh    Repeat = iota // never came
 	Repeated               // came before
@@ -32,7 +32,7 @@ func checkSeq(w *ProducerWindow, seq uint64) Repeat {
 	return Fresh
 }
 
-// takeSeq marks seq, which judgeSeq called Fresh.
+// takeSeq marks seq, which checkSeq called Fresh.
 func takeSeq(w *ProducerWindow, seq, source uint64) {
 	w.Last = source
 	if seq < w.Highest {

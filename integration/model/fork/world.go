@@ -217,7 +217,7 @@ func (w *world) rest(steps int) {
 	}
 }
 
-// judge compares what was accepted with the table.
+// evaluate compares what was accepted with the table.
 func (w *world) evaluate() error {
 	count := map[int]int{}
 	for _, rows := range w.table {

@@ -234,7 +234,7 @@ func (w *world) fault(i int) {
 	}
 }
 
-// judge compares the table with the frames.
+// evaluate compares the table with the frames.
 func (w *world) evaluate() error {
 	at := map[stored]int{}
 	for _, r := range w.table {

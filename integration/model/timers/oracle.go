@@ -57,7 +57,7 @@ func Play(seed uint64, broken Break) string {
 	return w.wrong
 }
 
-// judge compares the log, the calls and the rows.
+// evaluate compares the log, the calls and the rows.
 func (w *world) evaluate() {
 	before := map[schemas.TimerKey]*entry{}
 	for _, e := range w.log {

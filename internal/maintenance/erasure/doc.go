@@ -25,7 +25,7 @@
 // Sweep counts the whole topic with one statement for a thousand shards, and
 // touches only the shards that have matches. In each:
 //
-//	count ─▶ intent in the tally ─▶ floor ─▶ delete, or drop the partition ─▶ rewrite ─▶ look ─▶ book
+//	count ─▶ intent in the erasure record ─▶ floor ─▶ delete, or drop the partition ─▶ rewrite ─▶ look ─▶ book
 //
 // The delete is a patch part: at once no read sees the rows. The rewrite merges
 // that partition alone, and the look asks for rows as if no patch were there. A
@@ -58,13 +58,13 @@
 //
 // # Who is authoritative
 //
-// The ledger says what is to be gone, the shard's tally how many rows are. One
+// The ledger says what is to be gone, the shard's erasure record how many rows are. One
 // erasure at a time is pending in a shard, and its numbers are written before a row
 // goes. A process that finds it there ends it, so nothing depends on the process that
 // began, and of two over the same rows one counts them.
 //
 // While retention clears fields in a shard, an erasure waits to count there, and
-// retention does not begin below a pending one: both marks stand in the tally.
+// retention does not begin below a pending one: both marks stand in the erasure record.
 //
 // # Seals
 //
@@ -133,5 +133,5 @@
 // A dropped partition takes ClickHouse's insert tokens with it: a sink that slept since
 // before the shard was closed can store its rows again. verify names them, and the
 // next round of any sink's janitor drops them again: a closed shard whose entry has
-// no rows, and whose tally says that it was dropped, holds nothing that may stay.
+// no rows, and whose erasure record says that it was dropped, holds nothing that may stay.
 package erasure

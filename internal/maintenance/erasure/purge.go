@@ -23,7 +23,7 @@ import (
 // with such an event goes from the stream with it and stays in ClickHouse: the
 // erasure is at its end, so it is stored.
 //
-// The positions, and the messages of EVENTS they came from, are written into the shard's tally before they go, so that
+// The positions, and the messages of EVENTS they came from, are written into the shard's erasure record before they go, so that
 // neither a gap in SHARDS nor a cut of EVENTS is taken for a loss. The last frame of a shard that may grow stays until
 // the next follows it, and so does the last message of a lane in EVENTS: both are
 // state.
@@ -224,7 +224,7 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	return head, nil
 }
 
-// note writes positions into the shard's tally that are about to leave SHARDS, and the messages they came from.
+// note writes positions into the shard's erasure record that are about to leave SHARDS, and the messages they came from.
 func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64, from []checkpoint.Silent) error {
 	if len(positions) == 0 {
 		return nil

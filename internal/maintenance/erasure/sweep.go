@@ -126,8 +126,8 @@ func (x *Eraser) shard(ctx context.Context, e *ledger.Erasure, s *scope, seals *
 }
 
 // take takes from one shard what intent counts there; nil is nothing. The intent is written into
-// the tally before anything goes, and crash names the moment after that. After a conflict the
-// tally is read again, and counted again.
+// the erasure record before anything goes, and crash names the moment after that. After a conflict the
+// erasure record is read again, and counted again.
 func (x *Eraser) take(ctx context.Context, e *ledger.Erasure, ref schemas.ShardRef, crash string, intent func(*ledger.ErasureRecord) (*ledger.Pending, error)) error {
 	for {
 		t, err := x.cfg.Registry.ErasureRecord(ctx, ref)

@@ -142,7 +142,7 @@ func (r *Repairer) month(ctx context.Context, a *Action) error {
 	}
 }
 
-// complete enters positions among those the shard's tally knows to be out of
+// complete enters positions among those the shard's erasure record knows to be out of
 // SHARDS.
 func (r *Repairer) complete(ctx context.Context, a *Action) error {
 	_, err := r.reg.AmendErasureRecord(ctx, a.ref, func(t *ledger.ErasureRecord) bool {

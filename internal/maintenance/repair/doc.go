@@ -32,7 +32,7 @@
 // its position. Published to a new shard instead, the same event would have two
 // places, and to tell which of them was stored when a repair was killed between
 // the two would need a third. Its rows are known by what they are, in one table,
-// by one statement. The positions are entered in the shard's tally as gone from
+// by one statement. The positions are entered in the shard's erasure record as gone from
 // SHARDS, so that verify counts them as settled.
 //
 // Which message of EVENTS a lost frame was is proven, not guessed: the frame
@@ -44,7 +44,7 @@
 // A server that was killed cuts the stream at the first message it cannot read.
 // Frames behind the cut that ClickHouse has are settled: their shard is sealed at
 // its head in ClickHouse, the new checkpoint passes their messages over, and last
-// of all the tally has their positions. Until then the lane's router waits (see
+// of all the erasure record has their positions. Until then the lane's router waits (see
 // router/ends.go). From then on ClickHouse, and the closed entry, tell what the
 // shard has. Frames behind the cut that ClickHouse has not are routed again: a lane holds
 // several months, whose sinks are not equally far, so the checkpoint stops before the first
@@ -57,7 +57,7 @@
 // back as well, nothing holds those events. The registry's copy of the checkpoint tells how many rows each shard had:
 // what is stored, what erasures took and what EVENTS still has is taken off, and the rest is lost, and named.
 //
-// The last rows of a shard may all have been erased. Its tally and its floor tell that they
+// The last rows of a shard may all have been erased. Its erasure record and its floor tell that they
 // were stored, and its next positions follow those. Where ClickHouse went back below them, what
 // is missing there is lost all the same.
 //
@@ -106,7 +106,7 @@
 //
 // # What must not come back
 //
-// Rows an erasure took, by the ledger and the shard's tally: a message of EVENTS that erasures
+// Rows an erasure took, by the ledger and the shard's erasure record: a message of EVENTS that erasures
 // took whole is not routed again. Everything of a shard that retention dropped. Everything at or below a shard's floor.
 //
 // So the ledger comes first: `almanac repair` has its copies agree before it plans. A topic that the

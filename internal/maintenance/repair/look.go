@@ -57,7 +57,7 @@ func (t *found) given(id schemas.Shard) uint64 {
 	return given(&e, &tally, t.counts[id].Head)
 }
 
-// given is found.given of one shard. Of a position whose rows an erasure took the shard's tally
+// given is found.given of one shard. Of a position whose rows an erasure took the shard's erasure record
 // tells where the entry, which had it as its floor, was lost; not above where the shard was sealed, as
 // one that forked was where ClickHouse had it.
 func given(e *registry.Shard, tally *ledger.ErasureRecord, head uint64) uint64 {

@@ -62,7 +62,7 @@ func (r *Repairer) waitStored(ctx context.Context, t *found, n int, l *lostLane,
 		for stored < len(frames) {
 			has, err := r.hasFrame(ctx, t, n, month, in, old, frames[stored], payloads[stored])
 			if err == nil && !has {
-				// In a shard that goes on with its positions, what was erased has those that its tally names.
+				// In a shard that goes on with its positions, what was erased has those that its erasure record names.
 				if has = t.takenByRetention(n, month, src); !has && left {
 					has, err = r.erasedWhole(ctx, t, src, frames[stored], payloads[stored])
 				}
@@ -179,7 +179,7 @@ func (t *found) takenByRetention(lane int, month schemas.Month, src schemas.Sour
 }
 
 // erasedWhole reports whether erasures took all of a frame: it had been stored. Routed again it would be
-// struck whole, and no tally of its new shard would say so.
+// struck whole, and no erasure record of its new shard would say so.
 func (r *Repairer) erasedWhole(ctx context.Context, t *found, src schemas.Source, f schemas.Frame, payload []byte) (bool, error) {
 	cover := t.ledger.Covering(src, f.MinTs, f.MaxTs)
 	if len(cover) == 0 || cover.Schema() > t.topic.Version {

@@ -29,7 +29,7 @@
 // # Failures
 //
 // A seal is added by compare-and-set at the end of the chain, so two processes cannot both add
-// one. The entry, the tally and the rows are read before and after: a shard that changes
+// one. The entry, the erasure record and the rows are read before and after: a shard that changes
 // meanwhile is left for the next round. A shard whose rows are not as many as its entry says is
 // reported and not sealed. A registry that was lost lost its seals too: Check says so.
 package seals

@@ -22,7 +22,7 @@ func (v *Verifier) frameCounts(ctx context.Context, topic string) (map[string]ui
 
 // cutOff names the positions that are missing between the first frame SHARDS
 // holds of a shard and the last. Those before the first were purged, and so were
-// those the shard's tally knows.
+// those the shard's erasure record knows.
 func (v *Verifier) cutOff(ctx context.Context, s *ShardReport, t streams.Tail, h *held) error {
 	if len(h.gaps) == 0 {
 		return nil

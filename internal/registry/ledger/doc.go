@@ -22,7 +22,7 @@
 // erasures weigh together is bounded when one is entered (Cover.Weight): whatever was accepted can
 // be carried out.
 //
-// A tally says how many rows are gone, by position, and which positions were taken out of
+// An erasure record says how many rows are gone, by position, and which positions were taken out of
 // SHARDS. verify, the janitor and repair subtract them.
 //
 // # States

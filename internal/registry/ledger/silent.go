@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
-// MaxSilent bounds the messages that a tally names, at some 45 bytes each. A cut of EVENTS takes the youngest, and a
+// MaxSilent bounds the messages that an erasure record names, at some 45 bytes each. A cut of EVENTS takes the youngest, and a
 // shard has as many frames as this in an hour.
 const MaxSilent = 4096
 

@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
-// A tally keeps the youngest messages, each once.
+// An erasure record keeps the youngest messages, each once.
 func TestAddSilent(t *testing.T) {
 	t.Parallel()
 	var tally ErasureRecord

@@ -8,7 +8,7 @@ type Span struct {
 	To   uint64 `json:"to"`
 }
 
-// MaxSpans bounds the purged positions a tally keeps apart; a frame more is not
+// MaxSpans bounds the purged positions an erasure record keeps apart; a frame more is not
 // purged.
 const MaxSpans = 4096
 
