@@ -18,6 +18,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/bench"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/markdown"
 )
 
 // contest is what every contestant gets.
@@ -104,7 +105,7 @@ func run(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(*write, "compare.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	return bench.ReplaceSection(filepath.Join(*write, "README.md"), "compare", table)
+	return markdown.Section(filepath.Join(*write, "README.md"), "compare", table, true)
 }
 
 func median(v []float64) float64 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/markdown"
 	"github.com/almanac-events/almanac/internal/operations"
 )
 
@@ -70,23 +71,11 @@ func TestWays(t *testing.T) {
 	}
 }
 
-const referencePath = "../../docs/reference.md"
-
 // docs/reference.md is what the verbs and the operations declare. ALMANAC_WRITE=1 writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	want := reference()
-	if os.Getenv("ALMANAC_WRITE") != "" {
-		if err := os.WriteFile(referencePath, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(referencePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Error("docs/reference.md is not what the program says of itself: run `make reference`")
+	if err := markdown.File("../../docs/reference.md", reference(), os.Getenv("ALMANAC_WRITE") != ""); err != nil {
+		t.Errorf("%v: make reference", err)
 	}
 }
 

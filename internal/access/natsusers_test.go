@@ -3,33 +3,19 @@ package access_test
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/markdown"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // SECURITY.md has the table of the users, between two marks. `make reference` writes it.
 func TestSecurityHasTheUsersOfNATS(t *testing.T) {
 	t.Parallel()
-	const file, begin, end = "../../SECURITY.md", "<!-- nats users -->\n\n", "\n<!-- /nats users -->"
-	text, err := os.ReadFile(file)
+	err := markdown.Section("../../SECURITY.md", "nats users", access.NATSTable(), os.Getenv("ALMANAC_WRITE") != "")
 	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no marks", file)
-	}
-	want := before + begin + access.NATSTable() + end + after
-	if os.Getenv("ALMANAC_WRITE") != "" {
-		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
-		t.Errorf("%s has another table: make reference", file)
+		t.Errorf("%v: make reference", err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/markdown"
 )
 
 // Curve is one cost over one size that grows.
@@ -106,7 +108,7 @@ func (r GrowthReport) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return ReplaceSection(filepath.Join(dir, "README.md"), "growth", merged.Markdown())
+	return markdown.Section(filepath.Join(dir, "README.md"), "growth", merged.Markdown(), true)
 }
 
 // mergeReport adds a report to the one in a file, by with, and writes the sum back. A

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,31 +132,6 @@ func TestSlope(t *testing.T) {
 		if math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) || Order(got) != c.order {
 			t.Errorf("%v: slope %v, %q", c.points, got, Order(got))
 		}
-	}
-}
-
-func TestReplaceSection(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "README.md")
-	if err := os.WriteFile(path, []byte("before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // twice is once
-		if err := ReplaceSection(path, "figures", "| a |\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, _ := os.ReadFile(path)
-	if want := "before\n<!-- figures -->\n\n| a |\n\n<!-- /figures -->\nafter\n"; string(got) != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if err := ReplaceSection(path, "growth", "x"); !errors.Is(err, ErrNoSection) {
-		t.Errorf("a section that is not there: %v", err)
-	}
-	if err := os.WriteFile(path, []byte("<!-- /figures -->\n<!-- figures -->\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := ReplaceSection(path, "figures", "x"); !errors.Is(err, ErrNoSection) {
-		t.Errorf("a section that ends before it begins: %v", err)
 	}
 }
 

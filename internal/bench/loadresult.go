@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/markdown"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -179,7 +180,7 @@ func (r LoadReport) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return ReplaceSection(filepath.Join(dir, "README.md"), "load", merged.Markdown())
+	return markdown.Section(filepath.Join(dir, "README.md"), "load", merged.Markdown(), true)
 }
 
 // Markdown is the report as a section of a README.

@@ -1,10 +1,7 @@
 package bench
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -45,25 +42,4 @@ func (f *Figure) Result() string {
 		return "ok"
 	}
 	return "**missed**"
-}
-
-// ErrNoSection is a file without the place for a section.
-var ErrNoSection = errors.New("no such section")
-
-// ReplaceSection writes text between the comments <!-- name --> and <!-- /name -->
-// of a Markdown file.
-func ReplaceSection(path, name, text string) error {
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	begin, end := []byte("<!-- "+name+" -->\n"), []byte("<!-- /"+name+" -->")
-	i := bytes.Index(old, begin)
-	j := bytes.Index(old, end)
-	if i < 0 || j < i {
-		return fmt.Errorf("%w: %s has no <!-- %s --> … <!-- /%s -->", ErrNoSection, path, name, name)
-	}
-	out := append([]byte{}, old[:i+len(begin)]...)
-	out = append(out, "\n"+strings.TrimSpace(text)+"\n\n"...)
-	return os.WriteFile(path, append(out, old[j:]...), 0o644)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/bench"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/markdown"
 )
 
 func main() {
@@ -107,7 +108,7 @@ func writeFigures(o *options, r bench.Report) error {
 	if old, err := bench.ReadReport(path); err == nil && o.only != "" {
 		r = bench.Merged(old, r)
 	}
-	return errors.Join(bench.WriteReport(path, r), bench.ReplaceSection(filepath.Join(o.write, "README.md"), "figures", r.Markdown()))
+	return errors.Join(bench.WriteReport(path, r), markdown.Section(filepath.Join(o.write, "README.md"), "figures", r.Markdown(), true))
 }
 
 // missed names the figures that missed their bar; those of a comparison have none.

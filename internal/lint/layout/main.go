@@ -1,20 +1,18 @@
 package main
 
 import (
-	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/almanac-events/almanac/internal/markdown"
 )
 
-const (
-	design = "DESIGN.md"
-	begin  = "<!-- layout -->\n"
-	end    = "<!-- /layout -->\n"
-)
+const design = "DESIGN.md"
 
 func main() {
 	write := flag.Bool("w", false, "write the map into "+design)
@@ -30,27 +28,15 @@ func run(write bool) error {
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}
-	text, err := os.ReadFile(design)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := bytes.Cut(text, []byte(begin))
-	_, after, closed := bytes.Cut(rest, []byte(end))
-	if !ok || !closed {
-		return fmt.Errorf("%s lacks the lines %q and %q, between which the map is written", design, begin, end)
-	}
 	all := folders(string(list))
 	if c := circle(all); c != "" {
 		return fmt.Errorf("these folders stand on each other: %s", c)
 	}
-	now := slices.Concat(before, []byte(begin), []byte(draw(all)), []byte(end), after)
-	switch {
-	case bytes.Equal(text, now):
-		return nil
-	case write:
-		return os.WriteFile(design, now, 0o644) //nolint:gosec // a document of the repository
+	err = markdown.Section(design, "layout", draw(all), write)
+	if errors.Is(err, markdown.ErrOther) {
+		err = fmt.Errorf("the map is not that of the packages: %w: run go run ./internal/lint/layout -w", err)
 	}
-	return fmt.Errorf("the map in %s is not that of the packages: run go run ./internal/lint/layout -w", design)
+	return err
 }
 
 // folder is a folder at the top or below internal, with the packages in it.
