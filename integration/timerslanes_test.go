@@ -1,12 +1,14 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -98,7 +100,37 @@ func TestTimersAreInTheirLane(t *testing.T) {
 				other := schemas.NewShard((e.keyOf("g", "t-1").Lane + 1) % lanes)
 				e.exec("INSERT INTO %s SELECT * REPLACE(toUInt64(%d) AS shard, toInt64(999999) AS seq) FROM %[1]s WHERE timer_id = 't-1' LIMIT 1", e.table(topic.Name), uint64(other))
 				exact("with a row in another lane", "u-3")
+				e.hiddenInItsLane("t-1", "t-2", other)
 			}
 		})
+	}
+}
+
+// hiddenInItsLane has an erasure under way mean rows of two timers, of which only the second's is in the lane of its timer: that one is hidden.
+func (e *timersEnv) hiddenInItsLane(shown, hidden string, other schemas.Shard) {
+	e.t.Helper()
+	const topic = schemas.DefaultTimerTopic
+	e.exec("INSERT INTO %s SELECT * REPLACE(toUInt64(%d) AS shard, toInt64(999998) AS seq, 'u-9' AS user_id) FROM %[1]s WHERE timer_id = '%[3]s' LIMIT 1", e.table(topic), uint64(other), shown)
+	e.exec("INSERT INTO %s SELECT * REPLACE(toInt64(999997) AS seq, 'u-9' AS user_id) FROM %[1]s WHERE timer_id = '%[2]s' LIMIT 1", e.table(topic), hidden)
+	if _, err := e.reg.Enter(e.t.Context(), ledger.Erasure{
+		Topic: topic, ID: "e-9", From: 0, To: time.Now().Add(time.Hour).UnixNano(), Schema: 1, Fence: 1, Front: schemas.StreamTimers, State: ledger.Waiting,
+		Users: []string{"u-9"}, Cond: "user_id = {p1:String}", Params: map[string]string{"p1": "u-9"},
+	}); err != nil {
+		e.t.Fatal(err)
+	}
+	eventually(e.t, time.Minute, func() error { // what is known of the ledger may be a second old
+		page, err := e.List(e.t.Context(), "g", timers.Filter{})
+		if err == nil && slices.ContainsFunc(page.Timers, func(tm timers.Timer) bool { return tm.ID == hidden }) {
+			err = fmt.Errorf("%s is listed", hidden)
+		}
+		if err == nil && !slices.ContainsFunc(page.Timers, func(tm timers.Timer) bool { return tm.ID == shown }) {
+			e.t.Fatalf("%s is hidden by a row that is not in its lane", shown)
+		}
+		return err
+	})
+	for id, gone := range map[string]bool{shown: false, hidden: true} {
+		if _, err := e.Get(e.t.Context(), "g", id); errors.Is(err, timer.ErrNotFound) != gone || !gone && err != nil {
+			e.t.Errorf("get of %s: %v", id, err)
+		}
 	}
 }

@@ -42,15 +42,11 @@ func (t *Timers) visible(ctx context.Context, records []*timer.Record) ([]*timer
 	if len(under) == 0 || t.cfg.Archive == nil {
 		return out, nil
 	}
-	lives := make([]string, len(out))
-	for i, r := range out {
-		lives[i] = r.Life.String()
-	}
-	gone, err := t.cfg.Archive.MeantLives(ctx, t.topic.Name, lives, under)
+	gone, err := t.cfg.Archive.MeantLives(ctx, t.topic.Name, out, under)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(out, func(r *timer.Record) bool { return gone[r.Life.String()] }), nil
+	return slices.DeleteFunc(out, func(r *timer.Record) bool { return gone[r.Life] }), nil
 }
 
 // without leaves out the records that an erasure means by what they say themselves.

@@ -64,9 +64,9 @@ type TimerLife struct {
 	First     int64 `json:"first"`
 }
 
-// TimerLives reads lives of a topic's timers, by life.
-func (db *DB) TimerLives(ctx context.Context, topic string, lives []string) (map[string]TimerLife, error) {
-	q := sql.TimerLives{Table: sql.QuotedTable(db.Database, topic), Created: string(timer.Created), Firing: string(timer.Firing)}.SQL()
+// TimerLives reads lives of the timers of some lanes of a topic, by life.
+func (db *DB) TimerLives(ctx context.Context, topic string, lanes []int, lives []string) (map[string]TimerLife, error) {
+	q := sql.TimerLives{Table: sql.QuotedTable(db.Database, topic), Where: sql.InLanes(lanes...), Created: string(timer.Created), Firing: string(timer.Firing)}.SQL()
 	answer, err := db.Select(ctx, &Select{SQL: q, Params: map[string]string{"lives": arrayOf(lives)}, Settings: settings(map[string]string{"output_format_json_quote_64bit_integers": "0"})})
 	if err != nil {
 		return nil, fmt.Errorf("timers of topic %q: %w", topic, err)

@@ -49,8 +49,8 @@ func (db *DB) RecordSeqs(ctx context.Context, topic string, shards []schemas.Sha
 // maxListed bounds the sequences that one statement lists; of more it reads the range that they lie in.
 const maxListed = 5000
 
-// RecordsThere are those of some records of a front, by their sequences, of which a topic of documents or timers has rows.
-func (db *DB) RecordsThere(ctx context.Context, topic string, seqs []uint64) (map[uint64]bool, error) {
+// RecordsThere are those of some records of a lane of a front, by their sequences, of which a topic of documents or timers has rows.
+func (db *DB) RecordsThere(ctx context.Context, topic string, lane int, seqs []uint64) (map[uint64]bool, error) {
 	there := map[uint64]bool{}
 	if len(seqs) == 0 {
 		return there, nil
@@ -70,6 +70,6 @@ func (db *DB) RecordsThere(ctx context.Context, topic string, seqs []uint64) (ma
 			there[seq] = true
 		}
 		return err
-	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%s) AS seq FROM %s WHERE %s", kinds.ColSeq, sql.QuotedTable(db.Database, topic), among))
+	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%s) AS seq FROM %s WHERE %s AND %s", kinds.ColSeq, sql.QuotedTable(db.Database, topic), sql.InLane(lane), among))
 	return there, err
 }

@@ -30,7 +30,7 @@ func (n NewestTimers) SQL() string { return fill("tables/newest_timers", n) }
 
 // TimerLives is what the transitions of {lives:Array(String)} say, a row a revision.
 type TimerLives struct {
-	Table           string
+	Table, Where    string
 	Created, Firing string // what transitions are called
 }
 

@@ -2,8 +2,10 @@ package sql
 
 import (
 	"fmt"
-	"github.com/almanac-events/almanac/schemas"
+	"slices"
 	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // StoredColumns is the SELECT list that frame.Reader.OpenStored reads: the columns of the
@@ -33,4 +35,19 @@ func RowsDigestSQL(t *schemas.Topic, database string, ref schemas.ShardRef, vers
 func InLane(lane int) string {
 	least := uint64(lane) << schemas.LaneShift
 	return fmt.Sprintf("%s BETWEEN %d AND %d", schemas.ColShard, least, least|(1<<schemas.LaneShift-1))
+}
+
+// InLanes is InLane of some lanes. Without one, no row fulfils it.
+func InLanes(lanes ...int) string {
+	if len(lanes) == 0 {
+		return "0"
+	}
+	some := slices.Clone(lanes)
+	slices.Sort(some)
+	some = slices.Compact(some)
+	conds := make([]string, len(some))
+	for i, lane := range some {
+		conds[i] = InLane(lane)
+	}
+	return "(" + strings.Join(conds, " OR ") + ")"
 }

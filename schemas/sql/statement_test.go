@@ -24,7 +24,7 @@ func TestStatementsOfTables(t *testing.T) {
 		NewestDocuments{Table: table, Where: "1"},
 		MeantDocuments{Table: table, Where: "1", Meant: "user_id = {u:String}", Limit: 9},
 		NewestTimers{Table: table, Where: "1", Created: "created", Restored: "restored"},
-		TimerLives{Table: table, Created: "created", Firing: "firing"},
+		TimerLives{Table: table, Where: "1", Created: "created", Firing: "firing"},
 		MeantTimers{Table: table, Where: "1", Meant: "user_id = {u:String}", Limit: 9},
 		Leftovers{Database: "'db'", Table: "'things'", Partition: "'p'", UpTo: 99},
 		Marked{Repeats: "`db`.`things.repeats`"},

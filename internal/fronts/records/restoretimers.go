@@ -33,11 +33,12 @@ func timerFate(r *timer.Record, n *tables.NewestTimer) Fate {
 
 // restoreTimers makes timers pending again as their history has them.
 func restoreTimers(ctx context.Context, db *tables.DB, t *schemas.Topic, lost []Lost, now func() (int64, error)) ([]fronts.Record, error) {
-	lives := make([]string, len(lost))
+	lives, lanes := make([]string, len(lost)), make([]int, len(lost))
 	for i := range lost {
-		lives[i] = timerRow(&lost[i].Row).Life
+		n := timerRow(&lost[i].Row)
+		lives[i], lanes[i] = n.Life, n.Key(t).Lane
 	}
-	stored, err := db.TimerLives(ctx, t.Name, lives)
+	stored, err := db.TimerLives(ctx, t.Name, lanes, lives)
 	if err != nil {
 		return nil, err
 	}

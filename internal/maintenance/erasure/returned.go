@@ -87,7 +87,7 @@ func (x *Eraser) findReturned(ctx context.Context, topic, front string, all ledg
 	}
 	out, proof := map[string][]taken{}, &proofs{x: x, topic: &t}
 	for lane := range t.Lanes {
-		b, err := x.suspects(ctx, &t, front, fmt.Sprint(lane), by)
+		b, err := x.suspects(ctx, &t, front, lane, by)
 		if err != nil {
 			return nil, err
 		}
@@ -130,6 +130,7 @@ type group struct {
 
 // lane is what was found in a lane of a front.
 type lane struct {
+	lane   int
 	kind   *records.Kind
 	groups map[string]*group
 	last   map[string]uint64 // the last message of each subject of groups
@@ -137,9 +138,9 @@ type lane struct {
 }
 
 // suspects reads the headers of a lane of a front for records that erasures may mean.
-func (x *Eraser) suspects(ctx context.Context, t *schemas.Topic, front, token string, by map[string]*ledger.Erasure) (*lane, error) {
-	l := &lane{kind: records.OfFront(front), groups: map[string]*group{}, last: map[string]uint64{}, stays: map[string]bool{}}
-	_, err := streams.Headers(ctx, x.js, front, schemas.SourceFilter(front, t.Name, token), 1, func(m *streams.Message) error {
+func (x *Eraser) suspects(ctx context.Context, t *schemas.Topic, front string, n int, by map[string]*ledger.Erasure) (*lane, error) {
+	l := &lane{lane: n, kind: records.OfFront(front), groups: map[string]*group{}, last: map[string]uint64{}, stays: map[string]bool{}}
+	_, err := streams.Headers(ctx, x.js, front, schemas.SourceFilter(front, t.Name, fmt.Sprint(n)), 1, func(m *streams.Message) error {
 		r, err := l.kind.Parse(m)
 		if err != nil {
 			return nil // not a record

@@ -36,7 +36,7 @@ func (x *Eraser) evaluateReturned(ctx context.Context, t *schemas.Topic, by map[
 			rows = append(rows, b.row)
 		}
 	}
-	there, err := x.cfg.DB.RecordsThere(ctx, t.Name, rows)
+	there, err := x.cfg.DB.RecordsThere(ctx, t.Name, l.lane, rows)
 	if err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}
@@ -184,14 +184,10 @@ func (p *proofs) addsUp(ctx context.Context, s *registry.Shard) (bool, error) {
 
 // inClickHouse adds those of some keys of a lane of which ClickHouse has rows.
 func (x *Eraser) inClickHouse(ctx context.Context, t *schemas.Topic, l *lane, subjects []string, there map[string]bool) error {
-	token, _ := schemas.SourceLane(l.kind.Front, subjects[0])
-	lane, err := schemas.ParseLane(token)
-	if err == nil {
-		err = l.kind.Newest(ctx, x.cfg.DB, t, lane, subjects, func(row records.Row) error {
-			there[row.Subject] = true
-			return nil
-		})
-	}
+	err := l.kind.Newest(ctx, x.cfg.DB, t, l.lane, subjects, func(row records.Row) error {
+		there[row.Subject] = true
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}

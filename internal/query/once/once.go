@@ -102,15 +102,6 @@ func (s *Snapshot) Open() map[int]bool {
 	return lanes
 }
 
-// inLanes is the condition of the rows of some lanes.
-func inLanes(lanes map[int]bool) string {
-	cond := make([]string, 0, len(lanes))
-	for _, lane := range slices.Sorted(maps.Keys(lanes)) {
-		cond = append(cond, sql.InLane(lane))
-	}
-	return strings.Join(cond, " OR ")
-}
-
 // In is the condition of a shard's rows.
 func In(ref schemas.ShardRef) string {
 	return fmt.Sprintf("month = %d AND shard = %d", uint32(ref.Month), uint64(ref.ID))
@@ -157,7 +148,7 @@ func (s *Snapshot) Held(cut Cut) string {
 		in = append(in, "(month, shard) IN ("+known+")")
 	}
 	if len(open) > 0 { // also what is in shards that were made since
-		in = append(in, inLanes(open))
+		in = append(in, sql.InLanes(slices.Collect(maps.Keys(open))...))
 	}
 	if len(in) == 0 {
 		in = append(in, "0")
@@ -230,7 +221,7 @@ func (s *Snapshot) Repeats() string {
 		return ""
 	}
 	fresh := s.above(func(sh *Shard) bool { return open[sh.Ref.ID.Lane()] }, func(sh *Shard) uint64 { return sh.Examined })
-	return sql.RepeatsSelect(s.Topic, s.Database, "("+inLanes(open)+")", fresh)
+	return sql.RepeatsSelect(s.Topic, s.Database, sql.InLanes(slices.Collect(maps.Keys(open))...), fresh)
 }
 
 // Again is the condition of rows that do not count, of those that are Held(Examined).

@@ -20,17 +20,28 @@ import (
 // maxLives bounds the lives of one statement, whose parameters go into its URL.
 const maxLives = 1000
 
-// MeantLives says of which lives of a topic's timers something is stored that erasures mean.
-func (a Archive) MeantLives(ctx context.Context, topic string, lives []string, by ledger.Cover) (map[string]bool, error) {
+// lookup is the condition of what is stored of the lives of some records, at most maxLives, with the value of its parameter:
+// rows of a life are in the lane of its timer.
+func lookup(records []*timer.Record) (where, lives string) {
+	ids, lanes := make([]string, len(records)), make([]int, len(records))
+	for i, r := range records {
+		ids[i], lanes[i] = r.Life.String(), r.Key.Lane
+	}
+	return sql.InLanes(lanes...) + " AND life IN {lives:Array(String)}", "['" + strings.Join(ids, "','") + "']"
+}
+
+// MeantLives says of which lives of some records of a topic's timers something is stored that erasures mean.
+func (a Archive) MeantLives(ctx context.Context, topic string, records []*timer.Record, by ledger.Cover) (map[schemas.ID]bool, error) {
 	if err := schemas.ValidateTopicName(topic); err != nil {
 		return nil, err
 	}
 	keep, params := by.Keep()
-	out := map[string]bool{}
-	for some := range slices.Chunk(lives, maxLives) {
+	out := map[schemas.ID]bool{}
+	for some := range slices.Chunk(records, maxLives) {
+		where, lives := lookup(some)
 		answer, err := a.DB.Select(ctx, &tables.Select{
-			SQL:    fmt.Sprintf("SELECT DISTINCT life FROM %s WHERE life IN {lives:Array(String)} AND NOT (%s) FORMAT TSV", sql.QuotedTable(a.DB.Database, topic), keep),
-			Params: withParams(params, "lives", "['"+strings.Join(some, "','")+"']"),
+			SQL:    fmt.Sprintf("SELECT DISTINCT life FROM %s WHERE %s AND NOT (%s) FORMAT TSV", sql.QuotedTable(a.DB.Database, topic), where, keep),
+			Params: withParams(params, "lives", lives),
 			User:   a.User, Password: a.Password,
 		})
 		if errors.Is(err, tables.ErrNoTable) { // nothing was stored yet
@@ -41,7 +52,9 @@ func (a Archive) MeantLives(ctx context.Context, topic string, lives []string, b
 		}
 		lines := bufio.NewScanner(answer)
 		for lines.Scan() {
-			out[lines.Text()] = true
+			if life, err := schemas.ParseID(lines.Text()); err == nil {
+				out[life] = true
+			}
 		}
 		if err := errors.Join(lines.Err(), answer.Close()); err != nil {
 			return nil, fmt.Errorf("timers: what is erased, in ClickHouse: %w", err)
@@ -73,19 +86,16 @@ func (a Archive) MeantRecords(ctx context.Context, t *schemas.Topic, e *ledger.E
 
 // notStored says of each record whether its row is not there, though the topic keeps what is as old.
 func (a Archive) notStored(ctx context.Context, t *schemas.Topic, records []*timer.Record) ([]bool, error) {
-	lives := make([]string, len(records))
-	for i, r := range records {
-		lives[i] = r.Life.String()
-	}
 	type place struct {
 		life string
 		seq  uint64
 	}
 	there := map[place]bool{}
-	for some := range slices.Chunk(lives, maxLives) {
+	for some := range slices.Chunk(records, maxLives) {
+		where, lives := lookup(some)
 		answer, err := a.DB.Select(ctx, &tables.Select{
-			SQL:    fmt.Sprintf("SELECT DISTINCT life, seq FROM %s WHERE life IN {lives:Array(String)} FORMAT TSV", sql.QuotedTable(a.DB.Database, t.Name)),
-			Params: withParams(nil, "lives", "['"+strings.Join(some, "','")+"']"),
+			SQL:    fmt.Sprintf("SELECT DISTINCT life, seq FROM %s WHERE %s FORMAT TSV", sql.QuotedTable(a.DB.Database, t.Name), where),
+			Params: withParams(nil, "lives", lives),
 			User:   a.User, Password: a.Password,
 		})
 		if errors.Is(err, tables.ErrNoTable) {
@@ -108,7 +118,7 @@ func (a Archive) notStored(ctx context.Context, t *schemas.Topic, records []*tim
 	out, now := make([]bool, len(records)), time.Now()
 	for i, r := range records {
 		kept := !t.PastKeep(schemas.MonthOf(r.Changed), now)
-		out[i] = kept && !there[place{lives[i], r.Seq}]
+		out[i] = kept && !there[place{r.Life.String(), r.Seq}]
 	}
 	return out, nil
 }

@@ -58,7 +58,7 @@ FROM (
   GROUP BY `type`, `provider`, `space`, `cause` HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r))) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
-WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR shard BETWEEN 216172782113783808 AND 288230376151711743) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
+WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
   GROUP BY type
   UNION ALL
   SELECT type, sumIf(delta, past) AS b, sum(delta) AS s,
@@ -109,7 +109,7 @@ FROM (
   GROUP BY `type`, `provider`, `space`, `cause` HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r))) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
-WHERE space != '' AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR shard BETWEEN 216172782113783808 AND 288230376151711743) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
+WHERE space != '' AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
   GROUP BY type, provider, space, user_id
   UNION ALL
   SELECT type, provider, space, user_id, sumIf(delta, past) AS b, sum(delta) AS s,
@@ -256,7 +256,7 @@ FROM (
   GROUP BY `type`, `provider`, `space`, `cause` HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r))) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
-WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR shard BETWEEN 216172782113783808 AND 288230376151711743) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8))
+WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8))
   GROUP BY type, k
   UNION ALL
   SELECT type,
@@ -296,7 +296,7 @@ FROM (
   GROUP BY `type`, `provider`, `space`, `cause` HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r))) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
-WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR shard BETWEEN 216172782113783808 AND 288230376151711743) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
+WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
   GROUP BY type, k
   UNION ALL
   SELECT type,

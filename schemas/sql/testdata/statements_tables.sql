@@ -101,7 +101,7 @@ FORMAT TSV;
 SELECT t.life AS life, t.revision AS revision, argMaxIf(t.spec, t.seq, t.spec != '') AS spec, argMax(t.user_id, t.seq) AS user_id,
   toUnixTimestamp64Nano(minIf(t.ts, t.state = 'created')) AS created_at, toUnixTimestamp64Nano(minIf(t.ts, t.state = 'firing')) AS first
 FROM `db`.`things` AS t
-WHERE t.life IN {lives:Array(String)}
+WHERE 1 AND t.life IN {lives:Array(String)}
 GROUP BY life, revision
 ORDER BY life, revision
 FORMAT JSONEachRow;
