@@ -32,6 +32,9 @@ func natsOptions(s *settings, d endpoints, name string) []nats.Option {
 			opts = append(opts, nats.ClientCert(s.NATSCert, s.NATSKey))
 		}
 	}
+	if d.natsUser != "" && s.NATSCreds == "" {
+		opts = append(opts, nats.UserInfo(d.natsUser, d.natsPassword)) // what the URL names comes first
+	}
 	if d.followNATS {
 		opts = append(opts, nats.SetCustomDialer(follower{d.dir}))
 	}

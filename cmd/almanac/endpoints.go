@@ -16,8 +16,10 @@ import (
 
 // endpoints are the servers a verb works on: a NATS and the ClickHouse that belongs to it.
 type endpoints struct {
-	nats       string
-	clickhouse string // DSN of the HTTP interface; empty when it is not known and not needed
+	nats string
+	// natsUser is who to be there, where an up wrote it.
+	natsUser, natsPassword string
+	clickhouse             string // DSN of the HTTP interface; empty when it is not known and not needed
 	// clickhouseCA signs the certificate of an https address; nil: whom the system trusts.
 	clickhouseCA *x509.CertPool
 	// clickhouseTCP is host:port of the native protocol, where an up wrote it.
@@ -110,7 +112,7 @@ func upEndpoints(dir string) (endpoints, error) {
 		return endpoints{}, err
 	}
 	e := endpoints{
-		nats: a.NATS, http: a.HTTP, clickhouseTCP: a.ClickHouseTCP, readerUser: a.ReaderUser, readerPassword: a.ReaderPassword,
+		nats: a.NATS, natsUser: a.NATSUser, natsPassword: a.NATSPassword, http: a.HTTP, clickhouseTCP: a.ClickHouseTCP, readerUser: a.ReaderUser, readerPassword: a.ReaderPassword,
 		dir: dir, followNATS: true, followClickHouse: a.ReaderUser != "", // an engine elsewhere stays where it is
 	}
 	e.clickhouse, err = withAccount(a.ClickHouseHTTP, a.User, a.Password, a.Database)

@@ -167,10 +167,12 @@ func TestNamedServersAreUsed(t *testing.T) {
 
 	// The up's own NATS, named, goes with the up's ClickHouse, and both halves named are used.
 	nats, dsn := b.addresses()
+	login := b.natsLogin()
 	for name, flags := range map[string][]string{
 		"NATS":       {"--nats", nats},
+		"NATS, user": {"--nats", login},
 		"ClickHouse": {"--clickhouse", dsn},
-		"both":       {"--nats", nats, "--clickhouse", dsn, "--data", b.dir + "/nothing"},
+		"both":       {"--nats", login, "--clickhouse", dsn, "--data", b.dir + "/nothing"},
 	} {
 		if n := strings.TrimSpace(b.ok("", append(flags, "query", "app", "--count", "-o", "table")...)); n != "1" {
 			t.Errorf("%s named: %s events, want 1", name, n)
@@ -225,6 +227,16 @@ func TestBenchRefusesNamedServers(t *testing.T) {
 			t.Errorf("--%s '' takes back what %s names: %s", flag, env, r.err)
 		}
 	}
+}
+
+// natsLogin is the NATS of the up with the operator's password.
+func (b *box) natsLogin() string {
+	b.t.Helper()
+	a, err := embedded.ReadAddresses(b.data())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return a.NATSLogin()
 }
 
 // addresses are where the servers of the up answer, with its account of ClickHouse.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
@@ -40,6 +41,8 @@ type box struct {
 	t   *testing.T
 	dir string
 	env []string
+	// hostile: its NATS may refuse clients without credentials.
+	hostile bool
 }
 
 func newBox(t *testing.T, env ...string) *box {
@@ -204,11 +207,20 @@ func (b *box) background(args ...string) *daemon {
 	return s
 }
 
-// up starts `almanac up` on free ports and waits for its ready line.
+// up starts `almanac up` on free ports and waits for its ready line. The test fails if its NATS refuses anything to a part
+// or to a verb.
 func (b *box) up(args ...string) *daemon {
 	b.t.Helper()
+	t := b.t
 	b.needEngine()
 	s := b.background(append([]string{"up", "--ports", "auto", "--log-format", "json"}, args...)...)
+	t.Cleanup(func() { // before it is killed
+		for line := range strings.Lines(s.stderr()) {
+			if strings.Contains(line, "Violation") && !(b.hostile && strings.Contains(line, "user:"+access.UserLocal)) {
+				t.Error(line)
+			}
+		}
+	})
 	s.says(`"message":"ready"`)
 	return s
 }

@@ -55,7 +55,7 @@ func TestTerminalIsNotGarbled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(a.NATS)
+	nc, err := nats.Connect(a.NATSLogin())
 	if err != nil {
 		t.Fatal(err)
 	}

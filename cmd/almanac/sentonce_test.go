@@ -110,7 +110,7 @@ func (b *box) connect() *nats.Conn {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	nc, err := nats.Connect(a.NATS, nats.Timeout(20*time.Second))
+	nc, err := nats.Connect(a.NATSLogin(), nats.Timeout(20*time.Second))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -20,18 +20,24 @@ import (
 type servers struct {
 	*embedded.Pair
 	s *settings
+	// passwords are those of our own NATS's users.
+	passwords map[string]string
 }
 
 // startServers starts both at once and returns when both answer.
 func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log zerolog.Logger) (*servers, error) {
 	var own *embedded.NATS
+	var passwords map[string]string
 	if !isURL(s.NATS) {
 		host, port, err := listenAddress(s.NATS, s.port(embedded.DefaultNATSPort))
 		if err != nil {
 			return nil, configError{fmt.Errorf("nats: %w", err)}
 		}
+		if passwords, err = dir.NATSPasswords(); err != nil {
+			return nil, err
+		}
 		if own, err = embedded.NewNATS(embedded.NATSConfig{
-			Dir: dir.NATSDir(), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Log: serverLog(log),
+			Dir: dir.NATSDir(), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords, Log: serverLog(log),
 		}); err != nil {
 			return nil, configError{err}
 		}
@@ -54,16 +60,16 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	if err != nil {
 		return nil, err
 	}
-	return &servers{Pair: pair, s: s}, nil
+	return &servers{Pair: pair, s: s, passwords: passwords}, nil
 }
 
-// connect gives a connection for a part: without a socket when NATS is ours.
-func (v *servers) connect(name string, log zerolog.Logger) (*nats.Conn, error) {
-	opts := append(natsOptions(v.s, endpoints{}, name), watched(log)...)
+// connect gives a connection for a part: without a socket, and as a user, when NATS is ours.
+func (v *servers) connect(user, name string, log zerolog.Logger) (*nats.Conn, error) {
 	if v.NATS != nil {
-		return streams.Connect(v.NATS.ClientURL(), append(opts, nats.InProcessServer(v.NATS))...)
+		opts := append(streams.Lasting(name), watched(log)...)
+		return streams.Connect(v.NATS.ClientURL(), append(opts, nats.InProcessServer(v.NATS), nats.UserInfo(user, v.passwords[user]))...)
 	}
-	return streams.Connect(v.s.NATS, opts...)
+	return streams.Connect(v.s.NATS, append(natsOptions(v.s, endpoints{}, name), watched(log)...)...)
 }
 
 // natsURL is where others connect.

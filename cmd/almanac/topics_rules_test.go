@@ -18,8 +18,7 @@ func TestApplyNamesRoutersWithoutTheRule(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	b.ok("", "topics", "apply", "auth", "--pii", "email:drop")
-	url, _ := b.addresses()
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(b.natsLogin())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/doctor"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
@@ -123,82 +124,102 @@ func (n *node) start(ctx context.Context) error {
 	return embedded.WriteAddresses(n.dir.Path(), addresses)
 }
 
-// connect connects to the servers until the node ends.
-func (n *node) connect(name string) (*nats.Conn, error) {
-	nc, err := n.servers.connect(name, n.log)
-	if err == nil {
-		n.later(nc.Close)
+// connect connects to the servers as a part's user until the node ends, and opens the registry by it.
+func (n *node) connect(ctx context.Context, user, name string) (*nats.Conn, *registry.Registry, error) {
+	nc, err := n.servers.connect(user, name, n.log)
+	if err != nil {
+		return nil, nil, err
 	}
-	return nc, err
+	n.later(nc.Close)
+	reg, err := registry.Open(ctx, nc)
+	return nc, reg, err
 }
 
-// connectTwo is connect for a part with two connections.
-func (n *node) connectTwo(name, other string) (one, two *nats.Conn, err error) {
-	if one, err = n.connect(name); err == nil {
-		two, err = n.connect(other)
-	}
-	return one, two, err
-}
-
-// wire makes router and sinks over the servers.
+// wire makes the parts over the servers.
 func (n *node) wire(ctx context.Context) error {
-	route, store, err := n.connectTwo("router", "sink")
+	db, err := n.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	reg, err := registry.Setup(ctx, route, n.servers.limits())
+	if err := n.wireStoring(ctx, db); err != nil {
+		return err
+	}
+	if err := n.wireTimers(ctx); err != nil {
+		return err
+	}
+	return n.wireGateway(ctx, db)
+}
+
+// prepare has streams, registry, topics and tables be there and agree, as the operator: the parts may do less.
+func (n *node) prepare(ctx context.Context) (*tables.DB, error) {
+	nc, err := n.servers.connect(access.UserOperator, "up", n.log)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	reg, err := registry.Setup(ctx, nc, n.servers.limits())
 	lost := errors.Is(err, registry.ErrLost)
 	if lost {
-		reg, err = registry.CreateBucket(ctx, route, n.servers.limits())
+		reg, err = registry.CreateBucket(ctx, nc, n.servers.limits())
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if n.servers.NATS != nil { // just started: those that have a lease in it are gone
 		if err := reg.ForgetMembers(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	e := n.servers.ClickHouse
 	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	db, err := openFixed(endpoints{clickhouse: dsn, clickhouseCA: n.s.ClickHouseCA})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n.later(func() { _ = db.Close() })
 	db.MeantFor(reg)
 	if err := establish(ctx, db); err != nil {
-		return err
+		return nil, err
 	}
 	if lost { // before anything is declared or routed
 		if _, err := erasure.Adopt(ctx, reg, db); err != nil {
-			return err
+			return nil, err
 		}
-		if err := n.rebuild(ctx, route, reg, db); err != nil {
-			return err
+		if err := n.rebuild(ctx, nc, reg, db); err != nil {
+			return nil, err
 		}
 	}
 	if err := ensureDefault(ctx, reg, n.s); err != nil {
-		return err
+		return nil, err
 	}
 	if n.topics, err = declare(ctx, reg, n.s, n.log); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range n.topics { // before the ready line, so that SQL finds them from then on
 		if err := db.Ensure(ctx, &n.topics[i]); err != nil {
-			return err
+			return nil, err
 		}
 		if err := db.EnsureViews(ctx, &n.topics[i]); err != nil {
 			n.log.Warn().Err(err).Msg("a ready-made view is missing")
 		}
 	}
-	if err := n.agree(ctx, store, reg, db); err != nil {
+	return db, n.agree(ctx, nc, reg, db)
+}
+
+// wireStoring makes router and sinks.
+func (n *node) wireStoring(ctx context.Context, db *tables.DB) error {
+	route, reg, err := n.connect(ctx, access.UserRouter, "router")
+	if err != nil {
 		return err
 	}
 	r, err := newRouter(ctx, route, reg, n.s.PIIKey, n.log)
+	if err != nil {
+		return err
+	}
+	store, reg, err := n.connect(ctx, access.UserSink, "sink")
 	if err != nil {
 		return err
 	}
@@ -211,15 +232,12 @@ func (n *node) wire(ctx context.Context) error {
 		return err
 	}
 	n.parts = append([]part{r, n.servers}, k...)
-	if err := n.wireTimers(ctx, reg); err != nil {
-		return err
-	}
-	return n.wireGateway(ctx, reg, db)
+	return nil
 }
 
 // wireTimers makes the dispatcher, with a connection of its own.
-func (n *node) wireTimers(ctx context.Context, reg *registry.Registry) error {
-	nc, err := n.connect("timers")
+func (n *node) wireTimers(ctx context.Context) error {
+	nc, reg, err := n.connect(ctx, access.UserTimers, "timers")
 	if err != nil {
 		return err
 	}
@@ -233,11 +251,16 @@ func (n *node) wireTimers(ctx context.Context, reg *registry.Registry) error {
 }
 
 // wireGateway makes the gateway over the servers, with connections of its own.
-func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tables.DB) error {
-	nc, second, err := n.connectTwo("gateway", "gateway reads")
+func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
+	nc, reg, err := n.connect(ctx, access.UserGateway, "gateway")
 	if err != nil {
 		return err
 	}
+	second, err := n.servers.connect(access.UserGateway, "gateway reads", n.log)
+	if err != nil {
+		return err
+	}
+	n.later(second.Close)
 	var storing func() error
 	if n.servers.NATS != nil {
 		storing = n.servers.NATS.Storing

@@ -164,8 +164,8 @@ func (c *Config) openUp(ctx context.Context, dir string, pid int) (end func(), e
 	if len(engines) != 1 {
 		return nil, fmt.Errorf("bench: almanac up has %d child processes, expected its ClickHouse alone", len(engines))
 	}
-	c.NATSURL, c.EnginePID = a.NATS, engines[0]
-	if c.NATS, err = nats.Connect(a.NATS); err != nil {
+	c.NATSURL, c.EnginePID = a.NATSLogin(), engines[0]
+	if c.NATS, err = nats.Connect(c.NATSURL); err != nil {
 		return nil, err
 	}
 	if c.Registry, err = registry.Open(ctx, c.NATS); err == nil {

@@ -5,16 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
-// Addresses are where the parts of a running Almanac listen, and the passwords to its ClickHouse. They are written for
+// Addresses are where the parts of a running Almanac listen, and the passwords to its NATS and its ClickHouse. They are written for
 // the other commands of the same user: mode 0600.
 type Addresses struct {
 	// NATS URL: nats://127.0.0.1:4222.
 	NATS string `json:"nats"`
+	// NATSUser may do everything there (access.UserOperator). Empty with a NATS elsewhere.
+	NATSUser     string `json:"nats_user,omitempty"`
+	NATSPassword string `json:"nats_password,omitempty"`
 	// ClickHouseHTTP is the base URL of the HTTP interface, without credentials.
 	ClickHouseHTTP string `json:"clickhouse_http"`
 	// ClickHouseTCP is host:port of the native protocol; may be empty with a remote engine.
@@ -65,8 +71,21 @@ func (c *ClickHouse) Addresses(n *NATS) Addresses {
 	}
 	if n != nil {
 		a.NATS = n.ClientURL()
+		if password, ok := n.cfg.Passwords[access.UserOperator]; ok {
+			a.NATSUser, a.NATSPassword = access.UserOperator, password
+		}
 	}
 	return a
+}
+
+// NATSLogin is the URL of NATS with user and password.
+func (a *Addresses) NATSLogin() string {
+	u, err := url.Parse(a.NATS)
+	if err != nil || a.NATSUser == "" {
+		return a.NATS
+	}
+	u.User = url.UserPassword(a.NATSUser, a.NATSPassword)
+	return u.String()
 }
 
 // AddressesFile is where the addresses of the Almanac on dir are: a file with passwords, which nothing but the commands of

@@ -20,8 +20,9 @@
 // # Who is authoritative
 //
 // The lock on the data directory says who runs there. The address file only says where to connect. It is believed only
-// while the lock is held. Passwords live in one file of the data directory (mode 0600), made at the first start. The
-// engine sees their hashes. Ports that were given are taken or refused, never replaced. Ports left at 0 are chosen at
+// while the lock is held. Passwords live in one file for each server (mode 0600), made at the first start. The
+// engine sees their hashes. The parts of `up` are users of NATS (internal/access), and so are its clients: without credentials they
+// are the user local, who may send. Ports that were given are taken or refused, never replaced. Ports left at 0 are chosen at
 // the first start and kept for the life of the process, so that clients reconnect.
 //
 // # The engine

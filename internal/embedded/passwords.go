@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // The users of an embedded ClickHouse.
@@ -42,4 +45,37 @@ func loadPasswords(path string) (passwords, error) {
 		return p, fmt.Errorf("the password file %s is damaged: remove it, new ones are made at the next start", path)
 	}
 	return p, nil
+}
+
+// NATSPasswords reads those of the NATS users (access.NATSUsers) from the directory of the streams, and makes and keeps
+// (mode 0600) what is missing.
+func (d *DataDir) NATSPasswords() (map[string]string, error) {
+	path := filepath.Join(d.NATSDir(), "passwords.json")
+	data, err := os.ReadFile(path)
+	all := map[string]string{}
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+		if err != nil {
+			return nil, fmt.Errorf("the password file %s is damaged: remove it, new ones are made at the next start", path)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the passwords of NATS: %w", err)
+	}
+	made := false
+	users := access.NATSUsers()
+	for i := range users {
+		if name := users[i].Name; all[name] == "" {
+			all[name], made = rand.Text(), true
+		}
+	}
+	if !made {
+		return all, nil
+	}
+	if data, err = json.Marshal(all); err == nil {
+		err = os.MkdirAll(d.NATSDir(), 0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all, writeFile(path, append(data, '\n'))
 }
