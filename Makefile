@@ -93,6 +93,7 @@ check: ## The quick part of lint: formatting and go vet
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make tidy:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	go vet ./...
+	cd bench/compare && go vet ./... # a module of its own
 
 lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of documents
 	$(GOLANGCI) run ./...

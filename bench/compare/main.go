@@ -82,13 +82,13 @@ func run(ctx context.Context) error {
 	}
 	for range *rounds {
 		for _, x := range all {
-			began := bench.FamilyCPU()
+			began := bench.ProcessesCPU()
 			c.ended = 0
 			took, err := x.run(ctx, c)
 			if err != nil {
 				return fmt.Errorf("%s: %w", x.Name, err)
 			}
-			micros := (bench.FamilyCPU() + c.ended - began) * 1e6 / float64(c.events)
+			micros := (bench.ProcessesCPU() + c.ended - began) * 1e6 / float64(c.events)
 			x.Rates, x.Micros = append(x.Rates, float64(c.events)/took.Seconds()), append(x.Micros, micros)
 			fmt.Fprintf(os.Stderr, "%s: %.0f events/s, %.1f µs of CPU an event\n", x.Name, float64(c.events)/took.Seconds(), micros)
 		}

@@ -62,7 +62,7 @@ func ProcessesCPU() float64 {
 	return sum
 }
 
-// familyCPU is the CPU time of this process and of those it started and that
+// processesCPU is the CPU time of this process and of those it started and that
 // ended.
 func processesCPU() float64 {
 	var use syscall.Rusage
