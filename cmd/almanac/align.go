@@ -38,6 +38,7 @@ Of points of one series and time the last one counts. As "almanac sql" does, it 
 until what the topic accepted is stored. When nothing is stored for --wait it answers
 without the rest, says so, and exits 3. --final leaves out windows that end less than
 %s ago, of which points may still come.`, joinWords(series.Aligners), joinWords(series.Reducers), series.Late),
+		Annotations: shortAnswer.declared(),
 		Example: `  almanac align cpu --metric cpu --from -1h --period 1m --align mean
   almanac align cpu --metric cpu --from -1d --period 1h --align summary --reduce mean --by region
   almanac align cpu --metric requests --from -1h --period 5m --align rate --reduce sum --by host -o csv

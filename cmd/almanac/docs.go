@@ -22,10 +22,8 @@ func (a *app) docsCommand() *cobra.Command {
 		Short: "Store, load and list documents",
 		Long: `Store, load and list JSON documents of a topic of kind document, by id, with
 compare-and-set. Every change is an event of the topic, which query, tail, sql and
-replay show.
-
-Exit codes: 1 no such document or failed, 3 done in part, 4 conflict: the document
-exists, has another version, is under another path, or is locked.`,
+replay show.`,
+		Annotations: otherDocument.declared(),
 	}, a.docsPut(), a.docsGet(), a.docsUpdate(), a.docsRemove(), a.docsBatch(), a.docsList(), a.docsChanged(), a.docsHistory(), a.docsLock(), a.docsUnlock(), a.docsLocks(),
 		a.docsImport(), a.docsExport(), a.docsStatus())
 }
@@ -96,6 +94,7 @@ func (a *app) docsPut() *cobra.Command {
 --if-version a document that is there is overwritten, and one that is not is created.
 Without an ID one is generated. A document keeps the path that it was created under:
 with --path, one that is under another is refused.`,
+		Annotations: otherDocument.declared(),
 		Example: `  echo '{"name":"Ada"}' | almanac docs put customers c-1 --path se/uppsala
   echo '{"name":"Ada L."}' | almanac docs put customers c-1 --if-version 1`,
 		Args: arguments(1, 2),
@@ -188,7 +187,7 @@ func (a *app) body(c *documents.Collection) ([]byte, error) {
 
 func (a *app) docsGet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "get TOPIC ID", Short: "Load a document", Args: arguments(2, 2),
+		Use: "get TOPIC ID", Short: "Load a document", Args: arguments(2, 2), Annotations: exits{exitFailed: "no such document, or failed"}.declared(),
 		Example: `  almanac docs get customers c-1 -o json`,
 		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
 			load := c.Load
@@ -213,7 +212,7 @@ func pathFlag(cmd *cobra.Command) {
 
 func (a *app) docsUpdate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "update TOPIC ID", Short: "Replace a document that exists by what stdin has", Args: arguments(2, 2),
+		Use: "update TOPIC ID", Short: "Replace a document that exists by what stdin has", Args: arguments(2, 2), Annotations: otherDocument.declared(),
 		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
 			body, err := a.body(c)
 			if err != nil {
@@ -236,7 +235,7 @@ func (a *app) docsUpdate() *cobra.Command {
 
 func (a *app) docsRemove() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm TOPIC ID", Short: "Remove a document; its versions stay in the history", Args: arguments(2, 2),
+		Use: "rm TOPIC ID", Short: "Remove a document; its versions stay in the history", Args: arguments(2, 2), Annotations: otherDocument.declared(),
 		RunE: a.onDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
 			version, _ := cmd.Flags().GetUint64("if-version")
 			_, err := c.Write(ctx, lockOf(cmd, documents.Op{Kind: documents.Remove, ID: args[1], If: documents.IfVersion(version)}))

@@ -26,6 +26,7 @@ each document once.
 
 Where one of them cannot be made, nothing is written, each that is refused is named, and
 the exit code is that of the first.`,
+		Annotations: otherDocument.declared(),
 		Example: `  almanac docs batch accounts < transfer.ndjson
   {"op":"update","id":"a-1","if_version":3,"body":{"balance":90}}
   {"op":"update","id":"a-2","if_version":7,"body":{"balance":110}}`,

@@ -27,9 +27,8 @@ documents whose ids are generated, which are stored each time.
 
 What docs export wrote is recognised: id, path, created and body are taken as they are,
 and versions begin at 1. --exported refuses other lines, and --exported=false stores
-exported lines as bodies.
-
-Exit code 3 where lines were refused; each is named.`,
+exported lines as bodies.`,
+		Annotations: linesRefused.declared(),
 		Example: `  almanac docs import quakes --id id < quakes.ndjson
   almanac docs export customers | almanac docs import copies --exported`,
 		RunE: a.withDocs(a.importDocs),

@@ -22,6 +22,7 @@ A lock does not stop those who write without one. A write that names a token (--
 refused where that lock was lost: also one that a worker sends late, after a pause in
 which its lock ended and another worker took over. Such a write renews the lock, or
 releases it (--unlock).`,
+		Annotations: exits{exitConflict: "another holds the lock"}.declared(),
 		Example: `  almanac docs lock customers c-1 --for 30s
   echo '{"name":"Ada"}' | almanac docs put customers c-1 --lock 1234 --unlock`,
 		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
@@ -52,7 +53,7 @@ releases it (--unlock).`,
 
 func (a *app) docsUnlock() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "unlock TOPIC ID", Short: "Release a lock", Args: arguments(2, 2),
+		Use: "unlock TOPIC ID", Short: "Release a lock", Args: arguments(2, 2), Annotations: exits{exitConflict: "the lock is another's"}.declared(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			token, _ := cmd.Flags().GetUint64("token")
 			force, _ := cmd.Flags().GetBool("force")

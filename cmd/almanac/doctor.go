@@ -21,9 +21,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that everything answers, and say what to do where it does not",
-		Long:  "Check that everything answers, and say what to do where it does not. Exits 1 when a check fails; a warning is not a failure.",
-		Args:  arguments(0, 0),
-		RunE:  a.does(a.doctor),
+		Long:  "Check that everything answers, and say what to do where it does not.",
+
+		Annotations: exits{exitFailed: "a check failed; a warning is not a failure"}.declared(),
+		Args:        arguments(0, 0),
+		RunE:        a.does(a.doctor),
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd

@@ -31,8 +31,6 @@ the key (ALMANAC_PII_KEY), and without it the erasure is refused. An erasure tha
 matches nothing is not certified, nor one while an old table that a rebuild kept may
 hold such events, nor one of a sealed shard whose rows are not those of its seal.
 
-Exit codes: 0 erased, 3 not certified (the reason is printed), 1 failed.
-
 Where retention dropped rows of a meter, the sums that stay are erased too. They tell
 meters, providers, spaces and customers of whole months apart alone: an erasure that
 names anything else there is refused, unless --from and --to leave those months out.
@@ -41,8 +39,9 @@ An erasure that was interrupted is carried on by "erase resume".`,
 		Example: `  almanac erase auth --user u-7 --dry-run
   almanac erase auth --user u-7 --reason "request 4711" --yes
   almanac erase auth --where "attributes.ip = '10.0.0.7'" --from -30d --yes`,
-		Args: arguments(1, 1),
-		RunE: a.does(a.erase),
+		Annotations: erasing.declared(),
+		Args:        arguments(1, 1),
+		RunE:        a.does(a.erase),
 	}
 	f := cmd.Flags()
 	f.StringArray("user", nil, "`USER` whose events go; may be given several times")
@@ -68,7 +67,8 @@ An erasure that was interrupted is carried on by "erase resume".`,
 		Use: "resume [ERASURE]", Short: "Carry on an erasure, or every one",
 		Long: `Carry on an erasure from where it stands. One that is erased is looked through
 again: if ClickHouse was restored from an older copy, what came back with it goes.`,
-		Args: arguments(0, 1), RunE: a.does(a.eraseResume),
+		Annotations: erasing.declared(),
+		Args:        arguments(0, 1), RunE: a.does(a.eraseResume),
 	}
 	resume.Flags().Bool("purge", false, "take the frames that hold such events out of the streams too")
 	resume.Flags().Duration("within", 0, "`TIME` to wait until everything accepted before is stored (default 10m)")

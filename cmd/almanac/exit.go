@@ -17,18 +17,6 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
-// Exit codes. 70 and 78 are EX_SOFTWARE and EX_CONFIG of sysexits.h, 130 is 128 + SIGINT.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitPartial     = 3
-	exitConflict    = 4
-	exitHung        = 70
-	exitConfig      = 78
-	exitInterrupted = 130
-)
-
 var (
 	// errSaid: the verb has printed what went wrong; only the code is missing.
 	errSaid = errors.New("failed, see above")

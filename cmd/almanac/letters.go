@@ -20,9 +20,8 @@ func (a *app) deadRetryCommand() *cobra.Command {
 when this is interrupted and done again. A letter of which any event would be
 refused again stays and is named. Events that were erased since are left out, and
 those of a stale-seq letter that are stored already; --dry-run says how many.
-Two runs at once end well: a letter that the other run counted is listed as taken.
-
-Exit codes: 0 all sent, 3 some stay, 1 failed.`,
+Two runs at once end well: a letter that the other run counted is listed as taken.`,
+		Annotations: lettersStay.declared(),
 		Example: `  almanac dead retry app --dry-run
   almanac dead retry app --reason unknown-schema`,
 		Args: arguments(1, 1),
@@ -40,6 +39,7 @@ func (a *app) deadDropCommand() *cobra.Command {
 		Short: "Drop dead letters for good",
 		Long: `Drop dead letters for good. Their events stay in the books: verify shows them as
 discarded. --dry-run says which letters it would be.`,
+		Annotations: lettersStay.declared(),
 		Example: `  almanac dead drop app --reason not-json --dry-run
   almanac dead drop app --seq 4711@2026-11-20T12:00:00.123456789Z --yes`,
 		Args: arguments(1, 1),

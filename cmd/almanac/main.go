@@ -30,7 +30,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == bench.ProduceCommand {
 		if err := bench.ProduceMain(context.Background(), os.Args[2:], os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			os.Exit(exitFailed)
 		}
 		return
 	}

@@ -105,7 +105,9 @@ func (b *box) run(stdin string, args ...string) result {
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }, 10*time.Second // one that hangs says where
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
-	return result{code: exitStatus(b.t, cmd.Run()), out: out.String(), err: errs.String()}
+	code := exitStatus(b.t, cmd.Run())
+	checkExit(b.t, args, code)
+	return result{code: code, out: out.String(), err: errs.String()}
 }
 
 // ok calls the command and fails the test unless it succeeds.

@@ -29,7 +29,10 @@ func pinTimes(cmd *cobra.Command) {
 		cursor, read = query.UnpinCursor(flag.Value.String(), read)
 		_ = flag.Value.Set(cursor)
 	}
-	cmd.Annotations = map[string]string{timesRead: strconv.FormatInt(read.UnixNano(), 10)}
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[timesRead] = strconv.FormatInt(read.UnixNano(), 10)
 }
 
 // timesRead is the annotation of a command with that moment, unix ns.

@@ -96,6 +96,9 @@ func reference() string {
 		if len(over[verb]) > 0 {
 			fmt.Fprintf(&b, "Over HTTP: %s.\n", strings.Join(over[verb], ", "))
 		}
+		if e := exitsOf(c); len(e) > 0 {
+			fmt.Fprintf(&b, "Exit codes:%s.\n", strings.ReplaceAll(e.lines(), "\n", ";")[1:])
+		}
 		fmt.Fprintf(&b, "\n```\n%s\n", c.UseLine())
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Hidden {
@@ -105,6 +108,10 @@ func reference() string {
 			fmt.Fprintf(&b, "  --%s: %s\n", strings.TrimSpace(f.Name+" "+value), usage)
 		})
 		b.WriteString("```\n")
+	}
+	b.WriteString("\n## Exit codes\n\nA verb says what else one of them means there.\n\n| code | name | meaning | what to do |\n|---|---|---|---|\n")
+	for _, x := range exitCodes {
+		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", x.Code, x.Name, x.Meaning, x.Remedy)
 	}
 	b.WriteString("\n## Routes\n\nTypes of bodies and answers are in `/openapi.yaml`. A token comes as `Authorization: Bearer alm_…`, as the password of Basic, as Elastic's `ApiKey`, or as `X-ClickHouse-Key`.\n\n| role | what its token may do |\n|---|---|\n")
 	for _, r := range access.Rights {

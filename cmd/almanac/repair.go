@@ -26,10 +26,8 @@ func (a *app) repairCommand() *cobra.Command {
 		Long: `Find what is damaged in the registry, the streams and ClickHouse, and heal it: rows
 come back from SHARDS or EVENTS, doubled rows go, the registry and lost checkpoints
 are restored from SHARDS and ClickHouse. It may run while events flow, be killed,
-and run again. Afterwards everything is verified.
-
-Exits 0 when nothing is wrong any more, 3 when something cannot be healed (named with
-its exact range), 1 when repairing failed.`,
+and run again. Afterwards everything is verified.`,
+		Annotations: exits{exitOK: "nothing is wrong any more", exitFailed: "repairing failed", exitPartial: "something cannot be healed; it is named with its exact range"}.declared(),
 		Example: `  almanac repair --dry-run
   almanac repair auth`,
 		Args: arguments(0, 1),

@@ -40,7 +40,8 @@ topic gets every byte, a subject JSON.
 
 The job's id is printed first: --resume goes on after an interruption or a crash.
 Nothing is ever left out; after a kill up to a second of a printed replay may come
-again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
+again.`,
+		Annotations: exits{exitInterrupted: "interrupted; --resume goes on"}.declared(),
 		Example: `  almanac replay app --from -1h > events.ndjson
   almanac replay auth --from 2026-11-20 --to 2026-11-21 --speed 10x
   almanac replay auth --where "level = 'error'" --into errors.replayed --rate 500

@@ -69,10 +69,8 @@ func (a *app) root() *cobra.Command {
 machine; the other verbs find it by its data directory (--data), or take
 --nats and --clickhouse.
 
-Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 failed,
-2 usage, 3 partial, 4 conflict (something else was changed meanwhile),
-70 the embedded NATS hangs and must be started again,
-78 configuration, 130 interrupted.`,
+Data goes to stdout, everything else to stderr.`,
+		Annotations:  ofAll().declared(),
 		SilenceUsage: true, SilenceErrors: true,
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -98,6 +96,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 failed,
 			root.AddCommand(c)
 		}
 	}
+	helpExits(root)
 	return root
 }
 

@@ -28,10 +28,8 @@ func (a *app) sendCommand() *cobra.Command {
 on disk), and which lines were refused and why. While NATS is away, or stores nothing,
 it waits, and says what for; with --full spool it keeps on disk what it cannot send, and
 ends: the next send of the topic with --full spool sends that too. An empty input sends
-only what is there.
-
-Exit codes: 0 all accepted, 3 some refused or in the spool, 1 none accepted, 130
-interrupted.`,
+only what is there.`,
+		Annotations: exits{exitOK: "all accepted", exitFailed: "none accepted", exitPartial: "some refused or in the spool"}.declared(),
 		Example: `  seq 1 1000 | almanac send app
   almanac send auth --format ndjson --ts-field eventTime --user-field userIdentity.arn < trail.jsonl
   almanac send trail --format json --records Records --ts-field eventTime --map type=eventName < trail.json

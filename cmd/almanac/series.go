@@ -29,6 +29,7 @@ label, and --values NAME the series of each value of one.
 
 As "almanac sql" does, it first waits until what the topic accepted is stored. When nothing
 is stored for --wait it answers without the rest, says so, and exits 3.`,
+		Annotations: shortAnswer.declared(),
 		Example: `  almanac series cpu --metric cpu --where "attributes.region = 'eu'"
   almanac series cpu --names
   almanac series cpu --metric cpu --labels

@@ -29,6 +29,7 @@ SQL sees what is stored in ClickHouse: an event a second or so after it was
 accepted. So the statement first waits until all that the topics it names accepted
 before it is stored, for as long as that goes on. When nothing is stored for --wait it
 answers without the rest, says so, and exits 3. "almanac query" sees events at once.`,
+		Annotations: shortAnswer.declared(),
 		Example: `  almanac sql 'SELECT count(), uniqExact(id) FROM app'
   almanac sql -o csv 'SELECT ts, message FROM app ORDER BY ts DESC LIMIT 10'
   almanac sql -o parquet 'SELECT * FROM app' > app.parquet

@@ -43,7 +43,8 @@ refused unless --replace is passed.`,
 	update.Flags().Int64("if-revision", timer.AnyRevision, "only if it has this `REVISION` (default: any)")
 	outputFlag(update, asTable, asJSON)
 	rm := &cobra.Command{
-		Use: "rm GROUP [ID]", Short: "Cancel a timer, or those that were exported", Args: arguments(1, 2), RunE: a.does(a.timersRemove),
+		Annotations: exits{exitPartial: "some of --exported were not cancelled; each is named"}.declared(),
+		Use:         "rm GROUP [ID]", Short: "Cancel a timer, or those that were exported", Args: arguments(1, 2), RunE: a.does(a.timersRemove),
 		Example: `  almanac timers rm mails welcome-17
   almanac timers rm mails --exported < mails.ndjson`,
 	}

@@ -156,6 +156,9 @@ func (a *app) timersPauseCommands() []*cobra.Command {
 				return nil
 			})
 		})}
+		if c.paused {
+			cmd.Annotations = exits{exitPartial: "paused, and a dispatcher that has not seen it may call"}.declared()
+		}
 		outputFlag(cmd, asTable, asJSON)
 		out = append(out, cmd)
 	}

@@ -18,9 +18,8 @@ func (a *app) timersImportCommand() *cobra.Command {
 		Long: `Create the timers that stdin has, one JSON object a line, each as POST
 /v1/timers/GROUP takes it: id, execute_at, callback_url, payload, retry_policy …, or
 executeAt, callbackUrl and so on. A line whose timer exists with the same content is
-left alone and counted, so that an import may be run again.
-
-Exit code 3 where lines were refused; each is named.`,
+left alone and counted, so that an import may be run again.`,
+		Annotations: linesRefused.declared(),
 		Example: `  almanac timers import mails < timers.ndjson
   echo '{"id":"welcome-17","execute_at":"+2h","callback_url":"https://hooks.example.com/"}' | almanac timers import mails`,
 		RunE: a.does(a.timersImport),

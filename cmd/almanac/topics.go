@@ -50,7 +50,7 @@ retention changed; lanes and existing fields stay.
 
 A privacy rule (--pii) holds for every event that is sent after this returned,
 however long its producer runs: the verb waits until each running router has the
-rule, 3 s as a rule. After 10 s it says which has not, and exits with 3.
+rule, 3 s as a rule. After 10 s it says which has not.
 
 A shorter --keep-days, or one more field to anonymise, makes events go that are
 there: it says which and when, and wants --yes. Retention rules whole shards, by
@@ -61,8 +61,9 @@ their youngest event, whatever it was when their month began.`,
   almanac topics apply usage --kind meter
   almanac topics apply auth --keep-days 90 --anonymise-after 30 --anonymise user_id,ip --yes
   almanac topics apply -f almanac.yaml`,
-		Args: arguments(0, 1),
-		RunE: a.does(a.topicsApply),
+		Annotations: exits{exitPartial: "declared, and a router does not have the privacy rules yet"}.declared(),
+		Args:        arguments(0, 1),
+		RunE:        a.does(a.topicsApply),
 	}
 	f := apply.Flags()
 	f.StringP("file", "f", "", "`FILE` with a list under topics:, - for stdin")

@@ -38,8 +38,9 @@ The topics of the settings file are declared, and the topic app if there is none
 		Example: `  almanac up
   almanac up --data ./data --ports auto
   ALMANAC_CLICKHOUSE_FILE=dsn.txt almanac up`,
-		Args: arguments(0, 0),
-		RunE: a.does(a.up),
+		Annotations: exits{exitHung: "the embedded NATS hangs: start this again"}.declared(),
+		Args:        arguments(0, 0),
+		RunE:        a.does(a.up),
 	}
 	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "shutdown_timeout")
 	keyFlags(cmd.Flags(), shipperKeys...)

@@ -31,6 +31,7 @@ month, or for each customer of a space (space,customer) or of a provider. --diff
 
 As "almanac sql" does, it first waits until what the topic accepted is stored. When nothing
 is stored for --wait it answers without the rest, says so, and exits 3.`,
+		Annotations: exits{exitFailed: "failed, or --check found a difference", exitPartial: shortAnswer[exitPartial]}.declared(),
 		Example: `  almanac usage bytes --space s1 --from 2026-02-01 --to 2026-03-01
   almanac usage bytes --from 2026-02-01 --to now --group-by customer -o csv
   almanac usage bytes --space s1 --from 2026-02-01 --to 2026-03-01 --group-by day
@@ -47,7 +48,7 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 	f.Bool("diffs", false, "list the diffs between the two times that count, the oldest first")
 	f.Int("limit", usage.DefaultDiffs, fmt.Sprintf("with --diffs: how many at most, 1 to %d", usage.MaxDiffs))
 	f.String("cursor", "", "with --diffs: `CURSOR` of the page before")
-	f.Bool("check", false, "compare marks and sums with the rows grouped by cause; exit 1 when they differ")
+	f.Bool("check", false, "compare marks and sums with the rows grouped by cause, and fail when they differ")
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	for _, other := range []string{"from", "to", "measure", "diffs", "check"} {
 		cmd.MarkFlagsMutuallyExclusive("at", other)

@@ -18,7 +18,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Prove that nothing is lost and nothing doubled",
 		Long: `Compare, shard by shard, the events that were accepted and routed with the rows,
 ids, times and positions in ClickHouse, the dead letters, and what is on its way.
-Exits 1 and names the exact range if they differ.
+It fails and names the exact range if they differ.
 
 Every event's id and time is compared, by sums that the frames carry. The other columns
 are not: anonymising clears them for good. So a message or an attribute that was
@@ -33,8 +33,9 @@ tables with its checksum: bytes that went bad on a disk since.
 each record of DOCS is stored or on its way, each stub's row is there, and nothing
 newer is stored than DOCS has. It holds some 300 bytes a document. Of timers it
 compares what each is in TIMERS with what it is by its history; some 700 bytes a timer.`,
-		Args: arguments(0, 1),
-		RunE: a.does(a.verify),
+		Annotations: exits{exitOK: "proven", exitFailed: "not proven, or failed"}.declared(),
+		Args:        arguments(0, 1),
+		RunE:        a.does(a.verify),
 	}
 	cmd.Flags().String("seals", "", "compare the rows with the seals in `FILE` too, - for stdin (see almanac audit seal)")
 	cmd.Flags().Bool("full", false, "examine all, also what was proven before, and every column's bytes")

@@ -30,6 +30,7 @@ func inProcess(t *testing.T, args ...string) result {
 	var out, errs bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	code := a.execute(ctx, args)
+	checkExit(t, args, code)
 	return result{code: code, out: out.String(), err: errs.String()}
 }
 
