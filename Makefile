@@ -98,8 +98,9 @@ check: ## The quick part of lint: formatting and go vet
 lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of documents
 	$(GOLANGCI) run ./...
 
-reference: ## Write docs/reference.md and the tables of SECURITY.md, as the program declares them
+reference: ## Write docs/reference.md, docs/metrics.md and the tables of SECURITY.md, as the program declares them
 	ALMANAC_WRITE=1 go test -count=1 ./internal/access -run TestSecurity
+	ALMANAC_WRITE=1 go test -count=1 ./internal/ops/metrics -run TestDocument
 	ALMANAC_WRITE=1 go test -count=1 ./cmd/almanac -run TestReference
 
 prose: ## Words a sentence in documents and doc.go, retired words, the map of DESIGN.md, and SQL that belongs into a file

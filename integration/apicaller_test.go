@@ -19,6 +19,8 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/ops/families"
+	"github.com/almanac-events/almanac/internal/ops/metrics"
 	archive "github.com/almanac-events/almanac/internal/query/documents"
 	querytimers "github.com/almanac-events/almanac/internal/query/timers"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -63,6 +65,9 @@ func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) 
 	reads.Timers = func(ctx context.Context, topic string) (*timers.Timers, error) {
 		return timers.Open(ctx, nc, reg, topic, timers.Config{Archive: &querytimers.Archive{DB: e.db}})
 	}
+	numbers := metrics.New(metrics.Config{})
+	numbers.Read(families.Timers(reg, reads.Timers))
+	reads.Metrics = numbers.Handler()
 	reads.Documents = func(ctx context.Context, topic string) (*documents.Collection, error) {
 		return documents.Open(ctx, nc, topic, documents.Config{By: "http", Archive: archive.New(reg, e.db)})
 	}

@@ -46,7 +46,7 @@ func timersOverHTTP(t *testing.T, c *caller) {
 	holds(t, page, `"id":"a"`, `"cursor"`)
 	holds(t, c.get(base+in+"&cursor="+cursorOf(t, page)), `"id":"b"`)
 	holds(t, c.get("/v1/timers"+in), `"group":"mails"`, `"pending":2`)
-	holds(t, c.get("/metrics"), "# TYPE almanac_timers_pending gauge", `almanac_timers_pending{topic="timers",group="mails"} 2`, `almanac_timers_largest_slot_ratio{topic="timers",group="mails"}`)
+	holds(t, c.get("/metrics"), "# TYPE almanac_timers_pending gauge", `almanac_timers_pending{group="mails",topic="timers"} 2`, `almanac_timers_largest_slot_ratio{group="mails",topic="timers"}`)
 	holds(t, c.get(base+"/a/history"+in), `"last":"created"`, `"last":"updated"`)
 	holds(t, c.send(412, "DELETE", base+"/b"+in, "", "If-Match", `"9"`), `"code":"revision"`)
 	c.send(204, "DELETE", base+"/b"+in, "", "If-Match", `"1"`)

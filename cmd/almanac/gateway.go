@@ -12,6 +12,8 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/ops/families"
+	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
 )
 
@@ -91,6 +93,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 				return err
 			}
 			parts.Reads.User, parts.Reads.Password = one.d.readerUser, one.d.readerPassword
+			in.measure(&parts, reg)
 			in.probe(func(context.Context) []string { return append(natsTrouble(nc), stalled(parts.Pool)...) })
 			g.Open(parts)
 			return nil
@@ -158,7 +161,15 @@ func (in *inputs) name(a *embedded.Addresses) {
 
 func (in *inputs) probe(ask func(context.Context) []string) {
 	if in.http != nil {
-		in.http.probe(ask)
+		in.http.health.Probe(ask)
+	}
+}
+
+// measure gives the registry of this process the numbers of parts, and the API what serves it.
+func (in *inputs) measure(parts *gateway.Parts, reg *registry.Registry, more ...metrics.Source) {
+	if in.http != nil {
+		in.http.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers))...)
+		parts.Reads.Metrics = in.http.numbers.Handler()
 	}
 }
 
@@ -172,8 +183,7 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 		OnError: func(err error) { log.Error().Err(err).Msg("gateway") },
 	}
 	if h := in.http; h != nil {
-		cfg.HTTP, cfg.Health = h.listener, h.health()
-		cfg.Draining = func() { h.draining.Store(true) }
+		cfg.HTTP, cfg.Health, cfg.Draining = h.listener, h.health, h.health.Drain
 	}
 	in.shippers.configure(&cfg, s, log)
 	cfg.Tokens, cfg.Open, cfg.TLS = in.opener.tokens, in.opener.open(), in.opener.secure()

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
-	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -27,7 +27,7 @@ type single struct {
 	nc      *nats.Conn // of the start under way
 	parts   []part
 	probe   func(context.Context) []string
-	metrics []exposition.Source
+	numbers []metrics.Source
 	closers []func()
 }
 
@@ -107,10 +107,8 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		if h != nil {
-			h.probe(o.probe)
-			if len(o.metrics) > 0 {
-				h.measured(o.metrics...)
-			}
+			h.health.Probe(o.probe)
+			h.numbers.Read(o.numbers...)
 		}
 		return runParts(ctx, o.s.ShutdownTimeout, o.parts...)
 	}))

@@ -10,11 +10,12 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/ops/families"
+	"github.com/almanac-events/almanac/internal/ops/metrics"
 	querytimers "github.com/almanac-events/almanac/internal/query/timers"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/timers/callback"
 	"github.com/almanac-events/almanac/internal/timers/dispatch"
-	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
@@ -54,7 +55,7 @@ func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) err
 		if err != nil {
 			return err
 		}
-		one.parts, one.metrics = []part{d}, []exposition.Source{exposition.Of(d)}
+		one.parts, one.numbers = []part{d}, []metrics.Source{families.Dispatcher(d)}
 		return nil
 	})
 }

@@ -19,9 +19,10 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/ops/families"
+	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/tables"
-	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -59,7 +60,7 @@ type node struct {
 	pool    *pool.Pool
 	topics  []schemas.Topic
 	parts   []part
-	metrics []exposition.Source
+	numbers []metrics.Source
 	closers []func()
 }
 
@@ -247,7 +248,7 @@ func (n *node) wireTimers(ctx context.Context) error {
 		return err
 	}
 	n.parts = append(n.parts, d)
-	n.metrics = []exposition.Source{exposition.Of(d)}
+	n.numbers = append(n.numbers, families.Dispatcher(d))
 	return nil
 }
 
@@ -271,12 +272,12 @@ func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
 		return err
 	}
 	if n.inputs.http != nil && n.servers.NATS != nil {
-		n.inputs.http.sync = doctor.SyncAlways
+		n.inputs.http.health.Synced(doctor.SyncAlways)
 	}
 	if e := n.servers.ClickHouse; e.ReaderPassword() != "" {
 		parts.Reads.User, parts.Reads.Password = embedded.UserReader, e.ReaderPassword()
 	}
-	parts.Reads.Metrics = n.metrics
+	n.inputs.measure(&parts, reg, n.numbers...)
 	n.pool = parts.Pool
 	n.gateway = n.inputs.gateway(n.s, n.log)
 	n.gateway.Open(parts)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -82,6 +83,16 @@ func checkHTTP(t *testing.T, base string) {
 			t.Errorf("%s: %s, %v, %v; want %d and JSON", path, resp.Status, body, err, want)
 		}
 	}
+	resp, err := http.Get(base + "/metrics") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(text), `almanac_build_info{`, `almanac_metrics_source_failed{source="dispatcher"} 0`, `almanac_metrics_source_failed{source="front"} 0`, "process_resident_memory_bytes ")
 }
 
 func TestUpRefusesDirectories(t *testing.T) {

@@ -58,7 +58,7 @@ type Config struct {
 	// TLS is what HTTP, OTLP and Elastic speak; nil: plain text. An Authenticator is given the subject of a client's
 	// certificate that it verifies.
 	TLS *tls.Config
-	// Health answers /healthz, /readyz and /version.
+	// Health answers /healthz, /readyz and /version; /metrics too until the gateway is open.
 	Health http.Handler
 	// Draining is called when Run begins to end.
 	Draining func()
@@ -130,11 +130,20 @@ func (g *Gateway) Open(p Parts) {
 }
 
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
-	if g.cfg.Health != nil && isHealth(r.URL.Path) {
+	if g.cfg.Health != nil && (isHealth(r.URL.Path) || r.URL.Path == "/metrics" && !g.isOpen()) {
 		g.cfg.Health.ServeHTTP(w, r)
 		return
 	}
 	g.routes.ServeHTTP(w, r)
+}
+
+func (g *Gateway) isOpen() bool {
+	select {
+	case <-g.opened:
+		return true
+	default:
+		return false
+	}
 }
 
 func isHealth(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/version" }

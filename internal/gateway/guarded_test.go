@@ -28,7 +28,8 @@ func listening(t *testing.T) map[string]string {
 		}
 		addresses[name] = l[name].Addr().String()
 	}
-	g := New(Config{HTTP: l["http"], Elastic: l["elastic"], OTLPHTTP: l["otlp"], Health: http.NotFoundHandler()})
+	starting := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	g := New(Config{HTTP: l["http"], Elastic: l["elastic"], OTLPHTTP: l["otlp"], Health: starting})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(ctx) }()

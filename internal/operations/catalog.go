@@ -19,7 +19,7 @@ var (
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
 	Metrics = Operation{
-		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of timers in the text format of Prometheus, at most ten seconds old while the front is small", Right: Right{access.Metrics, OfAll}, Foreign: true,
+		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of this process and its parts, for Prometheus", Right: Right{access.Metrics, OfAll}, Foreign: true,
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/plain"}}}, Refused: []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout},
 	}
 	Specification = Operation{

@@ -17,7 +17,6 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry"
-	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
@@ -50,8 +49,8 @@ type Config struct {
 	Letters *deadletters.Letters
 	// Timers opens the timers of a topic.
 	Timers func(ctx context.Context, topic string) (*timers.Timers, error)
-	// Metrics are served at /metrics beside those of the front of timers.
-	Metrics []exposition.Source
+	// Metrics serves the numbers of the process.
+	Metrics http.Handler
 	// Documents opens the documents of a topic.
 	Documents func(ctx context.Context, topic string) (*documents.Collection, error)
 	// User and Password are of an account that may only read; empty for the reader's own.

@@ -28,6 +28,7 @@ func everything() *http.ServeMux {
 		Eraser:    func(context.Context, func(erasure.Progress)) (*erasure.Eraser, error) { panic("asked") },
 		Timers:    func(context.Context, string) (*timers.Timers, error) { panic("asked") },
 		Documents: func(context.Context, string) (*documents.Collection, error) { panic("asked") },
+		Metrics:   http.NotFoundHandler(),
 		Replayer:  &replay.Replayer{}, Letters: &deadletters.Letters{},
 	}).Add(mux)
 	return mux

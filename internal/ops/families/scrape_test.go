@@ -1,0 +1,64 @@
+package families
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/almanac-events/almanac/internal/ops/metrics"
+	"github.com/almanac-events/almanac/internal/timers/dispatch"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// TestScrape holds that every metric that is declared is in a scrape of a process with every part, as it is declared, and
+// that no other of Almanac's is.
+func TestScrape(t *testing.T) {
+	t.Parallel()
+	r := metrics.New(metrics.Config{Version: "v"})
+	of := func(name string, all []metrics.Sample) {
+		r.Read(metrics.Source{Name: name, Read: func(context.Context) ([]metrics.Sample, error) { return all, nil }})
+	}
+	of("front", ofFront([]topicStatus{{"timers", []timers.Status{{Group: "mails"}}}}))
+	of("dispatcher", ofDispatcher([]dispatch.Waiting{{Topic: "timers", Group: "mails"}}, dispatch.Stats{
+		Calls: []dispatch.Calls{{Result: timer.Done}}, Errors: map[string]uint64{timer.ErrTimeout: 1},
+	}))
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	got, err := parser.TextToMetricFamilies(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range metrics.All() {
+		f := got[m.Name]
+		delete(got, m.Name)
+		if f == nil {
+			t.Errorf("%s is not in a scrape", m.Name)
+			continue
+		}
+		kind, labels := strings.ToLower(f.GetType().String()), names(f.GetMetric()[0])
+		if f.GetHelp() != m.Help || kind != string(m.Kind) || !slices.Equal(labels, slices.Sorted(slices.Values(m.Labels))) {
+			t.Errorf("%s is a %s with %q and the labels %q", m.Name, kind, f.GetHelp(), labels)
+		}
+	}
+	for name := range got {
+		if strings.HasPrefix(name, "almanac_") {
+			t.Errorf("%s is not declared", name)
+		}
+	}
+}
+
+func names(m *dto.Metric) (out []string) {
+	for _, l := range m.GetLabel() {
+		out = append(out, l.GetName())
+	}
+	return out
+}

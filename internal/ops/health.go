@@ -1,0 +1,98 @@
+package ops
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/jsonout"
+)
+
+// Wait bounds a request: each is a line, and each answer a question to two servers.
+const Wait = 5 * time.Second
+
+// Config of the health of a process.
+type Config struct {
+	// Version is what /version answers with.
+	Version any
+	// Metrics serves /metrics.
+	Metrics http.Handler
+	// Fail answers a request that is refused.
+	Fail func(http.ResponseWriter, *http.Request, error)
+}
+
+// Health answers whether a process lives and can work.
+type Health struct {
+	cfg      Config
+	mux      *http.ServeMux
+	ask      atomic.Pointer[func(context.Context) []string] // nil: still starting
+	draining atomic.Bool
+	sync     atomic.Pointer[string]
+}
+
+// New returns the health of a process that starts.
+func New(cfg Config) *Health {
+	h := &Health{cfg: cfg, mux: http.NewServeMux()}
+	h.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	h.mux.HandleFunc("GET /readyz", h.readyz)
+	h.mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, cfg.Version) })
+	h.mux.HandleFunc("GET /metrics", h.metrics)
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusNotFound, map[string]any{"error": map[string]string{
+			"code": "not_found", "message": "nothing is at " + r.URL.Path, "hint": "there are /healthz, /readyz, /version and /metrics"}})
+	})
+	return h
+}
+
+// Probe says how to ask why the process cannot work; from then on it may be ready.
+func (h *Health) Probe(ask func(context.Context) []string) { h.ask.Store(&ask) }
+
+// Synced says how the server writes to disk, where that is known.
+func (h *Health) Synced(how string) { h.sync.Store(&how) }
+
+// Drain says that the process ends: it is no longer ready.
+func (h *Health) Drain() { h.draining.Store(true) }
+
+// ServeHTTP answers.
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+func (h *Health) metrics(w http.ResponseWriter, r *http.Request) {
+	if err := access.From(r.Context()).May(access.Metrics, ""); err != nil {
+		h.cfg.Fail(w, r, err)
+		return
+	}
+	h.cfg.Metrics.ServeHTTP(w, r)
+}
+
+func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), Wait)
+	defer cancel()
+	var reasons []string
+	switch ask := h.ask.Load(); {
+	case h.draining.Load():
+		reasons = []string{"draining: a signal asked this process to stop"}
+	case ask == nil:
+		reasons = []string{"starting"}
+	default:
+		reasons = (*ask)(ctx)
+	}
+	code, how := http.StatusOK, ""
+	if len(reasons) > 0 {
+		code = http.StatusServiceUnavailable
+	}
+	if s := h.sync.Load(); s != nil {
+		how = *s
+	}
+	answer(w, code, map[string]any{"ready": len(reasons) == 0, "reasons": append([]string{}, reasons...), "sync": how})
+}
+
+func answer(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_ = jsonout.Write(w, v)
+}

@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/fanout"
+)
+
+const (
+	// pause is how many times as long as a read took its source is left alone: reads of a large front take a
+	// twentieth of a core, however often they are asked for.
+	pause = 20
+	// readWait is how long a read may take. One of 500,000 timers took 7 s.
+	readWait = time.Minute
+	// maxWait is how long a caller waits for a read while there is an older result: most reads end before.
+	maxWait = time.Second
+)
+
+// paced is a source that is read now and then.
+type paced struct {
+	read  func(ctx context.Context) ([]Sample, error)
+	apart time.Duration
+
+	mu      sync.Mutex
+	reading chan struct{} // closed when the read under way ends; nil: none is
+	done    bool          // a read has ended, with last and err
+	last    []Sample
+	err     error
+	until   time.Time // no other read begins before
+}
+
+// Paced returns a source whose reads begin at least so far apart, and one at a time. In between, and where a read
+// takes more than a moment, it returns what it read last. After a failed read, that is the failure, and the next
+// read may begin so far after its end. A read goes on when its caller gives up, so that the next one finds its result.
+func Paced(name string, read func(ctx context.Context) ([]Sample, error), apart time.Duration) Source {
+	p := &paced{read: read, apart: apart}
+	return Source{name, p.get}
+}
+
+func (p *paced) get(ctx context.Context) ([]Sample, error) {
+	p.mu.Lock()
+	if p.reading == nil && time.Now().Before(p.until) {
+		defer p.mu.Unlock()
+		return p.last, p.err
+	}
+	if p.reading == nil {
+		p.reading = make(chan struct{})
+		go p.again(context.WithoutCancel(ctx))
+	}
+	reading := p.reading
+	var enough <-chan time.Time
+	if p.done {
+		enough = time.After(maxWait)
+	}
+	p.mu.Unlock()
+	select {
+	case <-reading:
+	case <-enough:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last, p.err
+}
+
+func (p *paced) again(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	began := time.Now()
+	var last []Sample
+	err := fanout.Call(func() (err error) { // a scrape that fails must not end the process, nor hold up the next
+		last, err = p.read(ctx)
+		return err
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.last, p.err = true, last, err
+	if p.until = began.Add(max(p.apart, pause*time.Since(began))); err != nil {
+		p.until = time.Now().Add(p.apart)
+	}
+	close(p.reading)
+	p.reading = nil
+}
