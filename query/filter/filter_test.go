@@ -2,6 +2,7 @@ package filter
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,17 @@ func TestErrors(t *testing.T) {
 		{`level IS NULL`, ErrSyntax, 7, `IS is not a word of this language; whether an event has an attribute is written: exists attributes.name`},
 		{`level like 'err%'`, ErrSyntax, 7, `LIKE is not a word of this language`},
 		{`NOT level between 1 and 2`, ErrSyntax, 11, `a range is written: field >= 1 AND field <= 2`},
+		{`level exists`, ErrSyntax, 7, `unexpected "exists"; exists stands before a field, and takes no value: exists region, NOT exists region`},
+		{`status = 5 AND level Not Exists`, ErrSyntax, 26, `unexpected "Exists"; exists stands before a field`},
+		{`level = EXISTS`, ErrSyntax, 9, `exists stands before a field`},
+		{`level NOT contains 'x'`, ErrSyntax, 11, `contains stands between a field and its value: message contains 'part', NOT message contains 'part'`},
+		{`matches 'x'`, ErrSyntax, 1, `matches stands between a field and its value`},
+		{`level = 'a' in ('x')`, ErrSyntax, 13, `NOT message IN ('a', 'b')`},
+		{`level = not 'x'`, ErrSyntax, 9, `NOT stands before a comparison, or in NOT IN`},
+		{`level and status = 1`, ErrSyntax, 7, `AND stands between two comparisons`},
+		{`or level = 'a'`, ErrSyntax, 1, `OR stands between two comparisons`},
+		{`level true`, ErrSyntax, 7, `true is a value: cached = true`},
+		{`level false`, ErrSyntax, 7, `false is a value: cached = false`},
 		{`level === 'error'`, ErrSyntax, 9, `unexpected "="`},
 		{`level = 'error`, ErrSyntax, 9, "never closed"},
 		{`level =`, ErrSyntax, 8, "ends too early"},
@@ -260,5 +272,30 @@ func TestParams(t *testing.T) {
 	}
 	if got := ParamArray([]string{"1", "2"}, false); got != "[1,2]" {
 		t.Error(got)
+	}
+}
+
+// Every keyword says where it stands, and the example that it gives is a filter.
+func TestWhereKeywordsStand(t *testing.T) {
+	words := 0
+	for _, rule := range tokens.Rules()["Root"] {
+		if rule.Name != "Keyword" {
+			continue
+		}
+		for _, word := range regexp.MustCompile(`[A-Z]+`).FindAllString(strings.TrimPrefix(strings.TrimSuffix(rule.Pattern, `\b`), "(?i)"), -1) {
+			words++
+			_, examples, ok := strings.Cut(stands[word], ": ")
+			if !ok {
+				t.Errorf("%s: %q", word, stands[word])
+			}
+			for _, example := range strings.Split(strings.ReplaceAll(examples, "('a', 'b')", "('a','b')"), ", ") {
+				if _, err := ParseAt(example, testTopic(), testNow); err != nil {
+					t.Errorf("the example of %s: %v", word, err)
+				}
+			}
+		}
+	}
+	if words != len(stands) {
+		t.Errorf("%d keywords, and %d places", words, len(stands))
 	}
 }

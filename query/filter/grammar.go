@@ -145,6 +145,8 @@ func syntaxError(src string, err error) error {
 		e.Msg = fmt.Sprintf("%q is not part of the language", string([]rune(rest)[:1]))
 	case isName(unexpected.Unexpected) && ofSQL[strings.ToUpper(unexpected.Unexpected.Value)] != "":
 		e.Msg = fmt.Sprintf("%s is not a word of this language; %s", strings.ToUpper(unexpected.Unexpected.Value), ofSQL[strings.ToUpper(unexpected.Unexpected.Value)])
+	case stands[strings.ToUpper(unexpected.Unexpected.Value)] != "":
+		e.Msg = fmt.Sprintf("unexpected %q; %s", unexpected.Unexpected.Value, stands[strings.ToUpper(unexpected.Unexpected.Value)])
 	case isName(unexpected.Unexpected):
 		e.Msg = fmt.Sprintf("unexpected word %q; text is written in quotes: '%[1]s'", clip(unexpected.Unexpected.Value))
 	default:
@@ -159,6 +161,23 @@ var ofSQL = map[string]string{
 	"LIKE":    "a part of a text is written: message contains 'part', a pattern: message matches 'expression'",
 	"ILIKE":   "a part of a text is written: message contains 'part', a pattern: message matches '(?i)expression'",
 	"BETWEEN": "a range is written: field >= 1 AND field <= 2",
+}
+
+// stands says of each keyword where it does.
+var stands = map[string]string{
+	"EXISTS":   "exists stands before a field, and takes no value: exists region, NOT exists region",
+	"CONTAINS": between("contains", "'part'"),
+	"MATCHES":  between("matches", "'expression'"),
+	"IN":       between("IN", "('a', 'b')"),
+	"NOT":      "NOT stands before a comparison, or in NOT IN: NOT level = 'error'",
+	"AND":      "AND stands between two comparisons: level = 'error' AND status = 500",
+	"OR":       "OR stands between two comparisons: level = 'error' OR status = 500",
+	"TRUE":     "true is a value: cached = true",
+	"FALSE":    "false is a value: cached = false",
+}
+
+func between(op, value string) string {
+	return fmt.Sprintf("%s stands between a field and its value: message %[1]s %s, NOT message %[1]s %[2]s", op, value)
 }
 
 func isName(t lexer.Token) bool { return t.Type == tokens.Symbols()["Name"] }
