@@ -113,7 +113,7 @@ with --path, one that is under another is refused.`,
 }
 
 func (a *app) put(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
-	body, err := a.body(c)
+	body, err := a.body(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -175,10 +175,10 @@ func createdFlag(cmd *cobra.Command, into *time.Time) (err error) {
 }
 
 // body reads a document from stdin, up to what the topic takes and one byte.
-func (a *app) body(c *documents.Collection) ([]byte, error) {
+func (a *app) body(ctx context.Context, c *documents.Collection) ([]byte, error) {
 	t := c.Topic()
 	limit := int64(4 * t.Documents.MaxBytes) // with spaces, which are not kept
-	body, err := io.ReadAll(io.LimitReader(a.stdin, limit+1))
+	body, err := io.ReadAll(io.LimitReader(a.input(ctx), limit+1))
 	if err == nil && int64(len(body)) > limit {
 		err = fmt.Errorf("%w: stdin has more than %d bytes, and a document of topic %q at most %d", schemas.ErrRequest, limit, t.Name, t.Documents.MaxBytes)
 	}
@@ -214,7 +214,7 @@ func (a *app) docsUpdate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "update TOPIC ID", Short: "Replace a document that exists by what stdin has", Args: arguments(2, 2), Annotations: otherDocument.declared(),
 		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
-			body, err := a.body(c)
+			body, err := a.body(ctx, c)
 			if err != nil {
 				return err
 			}

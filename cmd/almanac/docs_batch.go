@@ -37,7 +37,7 @@ the exit code is that of the first.`,
 }
 
 func (a *app) batch(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
-	ops, err := a.batchOps()
+	ops, err := a.batchOps(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,11 +54,14 @@ func (a *app) batch(ctx context.Context, cmd *cobra.Command, c *documents.Collec
 }
 
 // batchOps reads the changes, up to one more than a batch may have.
-func (a *app) batchOps() (ops []documents.Op, err error) {
-	in := bufio.NewScanner(a.stdin)
+func (a *app) batchOps(ctx context.Context) (ops []documents.Op, err error) {
+	in := bufio.NewScanner(a.input(ctx))
 	in.Buffer(nil, 8*schemas.MaxDocumentBytes)
 	for n := 1; in.Scan() && len(ops) <= documents.MaxBatch; n++ {
 		text := bytes.TrimSpace(in.Bytes())
+		if ctx.Err() != nil { // it may be the beginning of a line
+			return nil, errInterrupted
+		}
 		if len(text) == 0 {
 			continue
 		}

@@ -65,7 +65,7 @@ func (a *app) eachLine(ctx context.Context, cmd *cobra.Command, maxLine int, did
 			}
 		})
 	}
-	in := bufio.NewScanner(a.stdin)
+	in := bufio.NewScanner(a.input(work))
 	in.Buffer(nil, maxLine)
 	for n := 1; in.Scan() && work.Err() == nil; n++ {
 		if text := bytes.TrimSpace(in.Bytes()); len(text) > 0 {
@@ -76,7 +76,11 @@ func (a *app) eachLine(ctx context.Context, cmd *cobra.Command, maxLine int, did
 	wg.Wait()
 	created, exist, refused := counts[lineCreated].Load(), counts[lineExists].Load(), counts[lineRefused].Load()
 	a.note("%s", did(created, exist, refused))
-	switch err := errors.Join(failed, in.Err()); {
+	err := failed
+	if err == nil {
+		err = in.Err()
+	}
+	switch {
 	case err != nil && created+exist > 0:
 		a.note("%s", formatError(explained(ctx, cmd, err))) // which the exit code alone would not say
 		return errors.Join(errPartial, err)

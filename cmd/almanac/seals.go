@@ -67,7 +67,7 @@ func (a *app) auditSeal(ctx context.Context, cmd *cobra.Command, args []string) 
 // checkSeals compares the rows with seals that were kept in a file, those of one topic or of
 // all. It returns a report for each topic.
 func (a *app) checkSeals(ctx context.Context, c *session, file, topic string) ([]seals.Report, error) {
-	in := a.stdin
+	in := a.input(ctx)
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {

@@ -79,7 +79,7 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 	if req.MaxTime, req.MaxMemoryBytes, err = sqlLimits(cmd); err != nil {
 		return err
 	}
-	if req.SQL, err = a.statement(args); err != nil {
+	if req.SQL, err = a.statement(ctx, args); err != nil {
 		return err
 	}
 	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
@@ -175,14 +175,14 @@ func sqlLimits(cmd *cobra.Command) (time.Duration, int64, error) {
 }
 
 // statement is the SQL of the command line or of stdin.
-func (a *app) statement(args []string) (string, error) {
+func (a *app) statement(ctx context.Context, args []string) (string, error) {
 	if len(args) == 1 && args[0] != "-" {
 		return args[0], nil
 	}
 	if len(args) == 0 && terminal(a.stdin) {
 		return "", usageError{errors.New("no statement: give it in quotes, or on stdin")}
 	}
-	text, err := io.ReadAll(io.LimitReader(a.stdin, maxStatement))
+	text, err := io.ReadAll(io.LimitReader(a.input(ctx), maxStatement))
 	return strings.TrimSpace(string(text)), err
 }
 

@@ -147,7 +147,7 @@ func (a *app) applyTopics(ctx context.Context, cmd *cobra.Command, c *session, f
 	dryRun, _ := cmd.Flags().GetBool("dry-run")
 	var topics []schemas.Topic
 	if file != "" {
-		topics, err = a.topicsFile(file)
+		topics, err = a.topicsFile(ctx, file)
 	} else {
 		topics, err = topicByFlags(ctx, c.reg, cmd, args[0])
 	}
@@ -225,11 +225,11 @@ func (a *app) makeTable(ctx context.Context, c *session, t *schemas.Topic) {
 
 // topicsFile reads the topics of a file; other keys of a settings file are
 // allowed in it.
-func (a *app) topicsFile(name string) ([]schemas.Topic, error) {
+func (a *app) topicsFile(ctx context.Context, name string) ([]schemas.Topic, error) {
 	var data []byte
 	var err error
 	if name == "-" {
-		data, err = io.ReadAll(io.LimitReader(a.stdin, maxStatement))
+		data, err = io.ReadAll(io.LimitReader(a.input(ctx), maxStatement))
 	} else {
 		data, err = os.ReadFile(name)
 	}

@@ -68,7 +68,7 @@ func (a *app) topicsRemove(ctx context.Context, cmd *cobra.Command, args []strin
 			a.note("programs sent to it in the last minutes: producers %s; what they send from now on is not kept", strings.Join(plan.Producers, ", "))
 		}
 		if confirmed == "" {
-			if err := a.typed(topic); err != nil {
+			if err := a.typed(ctx, topic); err != nil {
 				return err
 			}
 		}
@@ -89,17 +89,25 @@ func (a *app) topicsRemove(ctx context.Context, cmd *cobra.Command, args []strin
 }
 
 // typed wants the name of a topic typed at the terminal.
-func (a *app) typed(topic string) error {
+func (a *app) typed(ctx context.Context, topic string) error {
 	in, ok := a.stdin.(*os.File)
 	if !ok || !terminal(in) {
 		return usageError{fmt.Errorf("nothing was removed: see with --dry-run what would go, then say --confirm %s", topic)}
 	}
 	_, _ = fmt.Fprintf(a.stderr, "Type the name of the topic to remove it: ")
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+	line, err := bufio.NewReader(a.input(ctx)).ReadString('\n')
+	if err != nil {
+		_, _ = fmt.Fprintln(a.stderr) // the prompt's line is not ended yet
 	}
-	if name := strings.TrimSpace(line); name != topic {
+	switch name := strings.TrimSpace(line); {
+	case errors.Is(err, errInterrupted):
+		a.note("nothing was removed")
+		return err
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("nothing was removed: the terminal: %w", err)
+	case name == "":
+		return usageError{fmt.Errorf("nothing was typed, and the topic is %q; nothing was removed", topic)}
+	case name != topic:
 		return usageError{fmt.Errorf("%q was typed, and the topic is %q; nothing was removed", name, topic)}
 	}
 	return nil
