@@ -41,7 +41,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
+.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -219,8 +219,26 @@ cover: setup ## Tests with coverage; the report is cover.out
 	$(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)
 	go tool cover -func=cover.out | tail -1
 
+release: ## Archives for linux and darwin with completion, man pages, licences, SBOM and checksums, into dist/
+	go run ./internal/release -version '$(VERSION)' -o dist
+
+release-check: ## A release of every system, twice: the same bytes? Half an hour on 2 cores
+	ALMANAC_RELEASE=linux/amd64,linux/arm64,darwin/amd64,darwin/arm64 go test -count 1 -timeout 2h -run '^TestReleaseTwice$$' -v ./internal/release
+
+# Where install puts things; DESTDIR is for those who make packages.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+install: build ## Put binary, completion and man pages below PREFIX (default /usr/local)
+	install -D -m 755 bin/almanac '$(DESTDIR)$(PREFIX)/bin/almanac'
+	install -d '$(DESTDIR)$(PREFIX)'/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d,man/man1}
+	bin/almanac completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/almanac'
+	bin/almanac completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_almanac'
+	bin/almanac completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/almanac.fish'
+	bin/almanac man '$(DESTDIR)$(PREFIX)/share/man/man1'
+
 clean: ## Remove what was built; the engine library and the tools stay
-	rm -rf bin cover.out
+	rm -rf bin dist cover.out
 
 tidy: ## Format the code and tidy go.mod
 	gofmt -w $$(go list -f '{{.Dir}}' ./...)

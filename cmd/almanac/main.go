@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/almanac-events/almanac/internal/bench"
 	"github.com/almanac-events/almanac/internal/embedded"
@@ -33,6 +34,9 @@ func main() {
 			os.Exit(exitFailed)
 		}
 		return
+	}
+	if version == "dev" {
+		version = builtVersion(debug.ReadBuildInfo())
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

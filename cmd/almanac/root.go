@@ -97,6 +97,7 @@ Data goes to stdout, everything else to stderr.`,
 		}
 	}
 	helpExits(root)
+	root.AddCommand(a.manCommand())
 	return root
 }
 

@@ -17,8 +17,17 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded"
 )
 
-// version is set by the build: -ldflags "-X main.version=1.2.3".
+// version is set by the build: -ldflags "-X main.version=v1.2.3". Without it, main asks for builtVersion.
 var version = "dev"
+
+// builtVersion is the version that Go's own tools wrote into the binary, as `go install …@v1.2.3` does; "dev" when they
+// know none.
+func builtVersion(info *debug.BuildInfo, ok bool) string {
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}
 
 // versions are what this binary is made of.
 type versions struct {

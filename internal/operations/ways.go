@@ -92,6 +92,7 @@ var Ways = []Way{
 	{Verb: "config show", Why: whyLocal},
 	{Verb: "config nats", Why: whyLocal},
 	{Verb: "setup", Why: whyServers},
+	{Verb: "man", Why: whyLocal},
 	{Verb: "version", Why: whyLocal + "; GET /version answers beside the API"},
 	{Verb: "bench", Why: whyLocal},
 	{Verb: "doctor", Why: "/readyz says whether a gateway's parts answer; the verb asks the servers"},

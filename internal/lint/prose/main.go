@@ -14,6 +14,9 @@ import (
 // MaxMedianWords is the most words that the median sentence of a document may have.
 const MaxMedianWords = 18
 
+// maxLines are bounds of documents that grow by merging: a newcomer reads the first, and the second is for users alone.
+var maxLines = map[string]int{"README.md": 250, "CHANGELOG.md": 70}
+
 // retired are the words that the tree no longer uses, each with what to write.
 var retired = []struct {
 	word    *regexp.Regexp
@@ -46,6 +49,12 @@ func main() {
 		fmt.Printf("%3d median, %3d longest, %4d sentences  %s\n", median, words[len(words)-1], len(words), path)
 		if median > MaxMedianWords {
 			fmt.Printf("%s: the median sentence has %d words, at most %d: split the long ones\n", path, median, MaxMedianWords)
+			bad = true
+		}
+	}
+	for path, most := range maxLines {
+		if n := strings.Count(whole(path), "\n"); n > most {
+			fmt.Printf("%s: %d lines, at most %d: shorten it, git log has the rest\n", path, n, most)
 			bad = true
 		}
 	}
