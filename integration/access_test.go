@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -32,7 +34,7 @@ type holder struct {
 }
 
 // holders makes a token of each role for topic app, or everywhere, and a keeper that knows them.
-func holders(t *testing.T) (*keep.Keeper, []holder) {
+func holders(t *testing.T) (*keep.Keeper, []holder, string) {
 	t.Helper()
 	out := []holder{{name: "no token", who: access.Anonymous(true)}}
 	var tokens []access.Token
@@ -53,7 +55,7 @@ func holders(t *testing.T) (*keep.Keeper, []holder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k, out
+	return k, out, path
 }
 
 // Every operation over HTTP, by each role and by a client without a token, on the role's topic and on another: refused
@@ -61,7 +63,7 @@ func holders(t *testing.T) (*keep.Keeper, []holder) {
 func TestRightsOverHTTP(t *testing.T) {
 	t.Parallel()
 	e := start(t, newTopic("app"), newTopic("other"))
-	k, all := holders(t)
+	k, all, _ := holders(t)
 	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens = k })
 	inPath := regexp.MustCompile(`\{(\w+)\}`)
 	for _, c := range all {
@@ -119,8 +121,9 @@ func TestRightsOverHTTP(t *testing.T) {
 func TestRightsOfWhatBodiesName(t *testing.T) {
 	t.Parallel()
 	e := start(t, newTopic("app"), newTopic("other"))
-	k, all := holders(t)
+	k, all, path := holders(t)
 	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens = k })
+	t.Run("a tail whose token is removed", func(t *testing.T) { e.tailEnds(t, base, path, all) })
 	for _, c := range all {
 		if c.name != "operate" {
 			continue
@@ -150,7 +153,7 @@ func TestRightsOfWhatBodiesName(t *testing.T) {
 func TestRightsToSend(t *testing.T) {
 	t.Parallel()
 	e := start(t, newTopic("app"), newTopic("other"))
-	k, all := holders(t)
+	k, all, _ := holders(t)
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +205,43 @@ func TestRightsToSend(t *testing.T) {
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+wrong)
 	if _, err := plogotlp.NewGRPCClient(nc).Export(ctx, plogotlp.NewExportRequest()); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("gRPC with a wrong token: %v", err)
+	}
+}
+
+// tailEnds follows a topic, takes the tail's token away, and finds that the tail ends.
+func (e *env) tailEnds(t *testing.T, base, path string, all []holder) {
+	t.Helper()
+	i := slices.IndexFunc(all, func(h holder) bool { return h.name == string(access.RoleRead) })
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/v1/topics/app/tail", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+all[i].secret)
+	ended := make(chan error, 1)
+	go func() {
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			if resp.StatusCode == http.StatusUnauthorized { // nothing was sent before
+				err = io.ErrUnexpectedEOF
+			}
+			_ = resp.Body.Close()
+		}
+		ended <- err
+	}()
+	err = keep.Change(path, func(tokens []access.Token) ([]access.Token, error) {
+		return slices.DeleteFunc(tokens, func(t access.Token) bool { return t.Name == all[i].name }), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it ended as if it were whole")
+		}
+	case <-time.After(2 * time.Minute):
+		t.Error("it goes on")
 	}
 }
 

@@ -95,6 +95,8 @@ type Principal struct {
 	Free []Action
 	// Token is the one it came by; nil without one.
 	Token *Token
+	// Now is who it is by the tokens of now, or why it may do nothing any more: what takes long asks again. Nil: it stays who it is.
+	Now func() (*Principal, error)
 }
 
 // May returns nil where the principal may do an action on a topic, and a *Denied otherwise. An empty topic is an
@@ -110,6 +112,9 @@ func (p *Principal) May(a Action, topic string) error {
 	}
 	return &Denied{Name: p.Name, Action: a, Topic: topic, Roles: RolesFor(a)}
 }
+
+// Any reports whether the principal may do anything that needs a right.
+func (p *Principal) Any() bool { return len(p.Grants)+len(p.Free) > 0 }
 
 // MaySome returns nil where the principal may do an action on some topic.
 func (p *Principal) MaySome(a Action) error {

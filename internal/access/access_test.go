@@ -88,7 +88,8 @@ func TestAuthenticate(t *testing.T) {
 		"mapped address":      {Asked{Secret: secret, Peer: netip.MustParseAddr("::ffff:10.1.2.3"), At: now}, true, ""},
 		"none":                {Asked{Secret: "", Peer: inside, At: now}, false, "form"},
 		"no token's":          {Asked{Secret: other, Peer: inside, At: now}, false, "an id that no token has"},
-		"wrong, id right":     {Asked{Secret: secret[:len(secret)-1] + "!", Peer: inside, At: now}, false, "a wrong secret"},
+		"wrong, id right":     {Asked{Secret: secret[:len(secret)-1] + map[bool]string{true: "B", false: "A"}[strings.HasSuffix(secret, "A")], Peer: inside, At: now}, false, "a wrong secret"},
+		"an id of no letters": {Asked{Secret: "alm_\x1b[5mA_" + secret[11:], Peer: inside, At: now}, false, "form"},
 		"past its end":        {Asked{Secret: secret, Peer: inside, At: now.Add(time.Hour)}, false, "ended"},
 		"from elsewhere":      {Asked{Secret: secret, Peer: netip.MustParseAddr("192.0.2.1"), At: now}, false, "another network"},
 		"the digest as given": {Asked{Secret: DigestOf(secret).String(), Peer: inside, At: now}, false, "form"},
@@ -244,5 +245,40 @@ func TestFailures(t *testing.T) {
 	}
 	if network(netip.MustParseAddr("2001:db8::1")) != network(netip.MustParseAddr("2001:db8::ffff:1%eth0")) {
 		t.Error("two addresses of one /64 are two peers")
+	}
+}
+
+// What clients put where no secret belongs is kept without it, as it is and as addresses write it.
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	secret, id := NewSecret()
+	for _, text := range []string{secret, strings.ReplaceAll(secret, "_", "%5F"), "a=" + strings.ToLower(secret) + "&b=1", "SELECT '" + secret + "'"} {
+		got := Masked(text)
+		if !strings.Contains(got, "alm_"+id+"_xxxxx") || strings.Contains(strings.ToUpper(got), secret[11:]) {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	if plain := "the alms_of_all"; Masked(plain) != plain {
+		t.Errorf("%s", Masked(plain))
+	}
+}
+
+// Who may do something, and whose request came by a proxy.
+func TestAny(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		who *Principal
+		any bool
+	}{{Anonymous(false), false}, {Anonymous(true), true}, {&Principal{Grants: []Grant{{Role: RoleRead}}}, true}, {&Principal{}, false}} {
+		if c.who.Any() != c.any {
+			t.Errorf("%+v: %v", c.who, c.who.Any())
+		}
+	}
+	for name, want := range map[string]bool{"X-Forwarded-For": true, "Forwarded": true, "Via": true, "X-Real-IP": true, "X-Forwarded-User": false, "Accept": false} {
+		h := http.Header{}
+		h.Set(name, "")
+		if Forwarded(h) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
 	}
 }

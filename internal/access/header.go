@@ -3,8 +3,17 @@ package access
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 )
+
+// forwarded are headers by which a proxy says that a request is another machine's.
+var forwarded = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip"}
+
+// Forwarded reports whether a request came by a proxy: its connection does not tell who asks.
+func Forwarded(h http.Header) bool {
+	return slices.ContainsFunc(forwarded, func(name string) bool { return len(h.Values(name)) > 0 })
+}
 
 // Headers in which clients send secrets.
 const (

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -13,7 +14,14 @@ const (
 	secretPrefix = "alm"
 	idLen        = 6
 	randomLen    = 26
+	idLetters    = "abcdefghijklmnopqrstuvwxyz234567"
 )
+
+// inText finds secrets, and what is nearly one, in a text.
+var inText = regexp.MustCompile(`(?i)alm(?:_|%5f)([a-z2-7]{6})(?:_|%5f)[a-z2-7]+`)
+
+// Masked is a text in which secrets are no longer whole: for what is kept of requests, where clients put them anywhere.
+func Masked(text string) string { return inText.ReplaceAllString(text, "alm_${1}_xxxxx") }
 
 // NewSecret returns a secret and the id in it.
 func NewSecret() (secret, id string) {
@@ -24,7 +32,7 @@ func NewSecret() (secret, id string) {
 // idOf returns the id in a secret; false: it does not have the form of one.
 func idOf(secret string) (id string, ok bool) {
 	f := strings.Split(secret, "_")
-	if len(f) != 3 || f[0] != secretPrefix || len(f[1]) != idLen || len(f[2]) != randomLen {
+	if len(f) != 3 || f[0] != secretPrefix || len(f[1]) != idLen || len(f[2]) != randomLen || strings.Trim(f[1], idLetters) != "" || strings.Trim(f[2], strings.ToUpper(idLetters)) != "" {
 		return "", false
 	}
 	return f[1], true

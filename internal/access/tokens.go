@@ -59,7 +59,7 @@ type Asked struct {
 	Subject     string
 	SubjectEnds time.Time
 	Peer        netip.Addr
-	// Loopback says that the connection is this machine's own.
+	// Loopback says that the request is this machine's own: over a listener on loopback, and by no proxy.
 	Loopback bool
 	At       time.Time
 }

@@ -111,7 +111,7 @@ func New(cfg Config) *Gateway {
 	}
 	g := &Gateway{cfg: cfg, opened: make(chan struct{}), stopped: make(chan struct{})}
 	g.otlp.fail = otlp.Fail
-	g.handler = g.guarded(http.HandlerFunc(g.serve), request.Fail)
+	g.handler = g.guarded(cfg.HTTP, http.HandlerFunc(g.serve), request.Fail)
 	return g
 }
 
@@ -121,7 +121,7 @@ func (g *Gateway) Open(p Parts) {
 	g.parts = p
 	g.routes.set(g.makeRoutes())
 	g.elastic.set(elastic.New(elastic.Config{Pool: p.Pool}))
-	g.logs = otlp.New(otlp.Config{Who: g.who(), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime})
+	g.logs = otlp.New(otlp.Config{Who: g.who(), Loopback: OnLoopback(g.cfg.OTLPGRPC), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime})
 	g.otlp.set(g.logs.Routes())
 	if g.cfg.Tokens != nil {
 		g.parts.Background = append(g.parts.Background, g.cfg.Tokens.Run)
@@ -188,10 +188,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 		servers = append(servers, g.serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
 	}
 	if g.cfg.Elastic != nil {
-		servers = append(servers, g.serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic, request.Fail), failed))
+		servers = append(servers, g.serveHTTP("Elastic", g.cfg.Elastic, g.guarded(g.cfg.Elastic, &g.elastic, request.Fail), failed))
 	}
 	if g.cfg.OTLPHTTP != nil {
-		servers = append(servers, g.serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(&g.otlp, otlp.Fail), failed))
+		servers = append(servers, g.serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(g.cfg.OTLPHTTP, &g.otlp, otlp.Fail), failed))
 	}
 	grpcServer := make(chan server, 1)
 	go g.serveGRPC(grpcServer, failed)

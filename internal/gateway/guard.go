@@ -1,12 +1,22 @@
 package gateway
 
 import (
+	"net"
 	"net/http"
 
 	"github.com/almanac-events/almanac/internal/gateway/guard"
 )
 
 // guarded is a listener's handler behind what every request passes first.
-func (g *Gateway) guarded(next http.Handler, fail guard.Refuser) http.Handler {
-	return guard.Handler(next, guard.Config{Fail: fail, OnError: g.cfg.OnError, Who: g.who()})
+func (g *Gateway) guarded(l net.Listener, next http.Handler, fail guard.Refuser) http.Handler {
+	return guard.Handler(next, guard.Config{Fail: fail, OnError: g.cfg.OnError, Who: g.who(), Loopback: OnLoopback(l)})
+}
+
+// OnLoopback reports whether only this machine reaches a listener.
+func OnLoopback(l net.Listener) bool {
+	if l == nil {
+		return false
+	}
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
 }

@@ -14,7 +14,7 @@ import (
 func TestGuardRefusesInTheListenersShape(t *testing.T) {
 	t.Parallel()
 	g := New(Config{})
-	srv := httptest.NewServer(g.guarded(&g.otlp, otlp.Fail))
+	srv := httptest.NewServer(g.guarded(nil, &g.otlp, otlp.Fail))
 	defer srv.Close()
 	for name, c := range map[string]struct {
 		change func(*http.Request)

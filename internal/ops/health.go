@@ -49,7 +49,10 @@ func New(cfg Config) *Health {
 }
 
 // Probe says how to ask why the process cannot work; from then on it may be ready.
-func (h *Health) Probe(ask func(context.Context) []string) { h.ask.Store(&ask) }
+func (h *Health) Probe(ask func(context.Context) []string) {
+	ask = shared(ask)
+	h.ask.Store(&ask)
+}
 
 // Synced says how the server writes to disk, where that is known.
 func (h *Health) Synced(how string) { h.sync.Store(&how) }

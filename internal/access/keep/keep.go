@@ -138,12 +138,8 @@ func (k *Keeper) Tokens() *access.Tokens { return k.tokens.Load() }
 // answers, until ctx ends. A certificate was verified before, so nothing is learnt by trying some.
 func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error) {
 	a.At = time.Now()
-	if !access.Formed(a.Secret) && a.Subject != "" {
-		return k.Tokens().Certified(a)
-	}
-	p, why, err = k.Tokens().Authenticate(a)
-	if err == nil {
-		return p, "", nil
+	if p, why, err = k.ask(a); err == nil || certified(a) {
+		return p, why, err
 	}
 	k.mu.Lock()
 	wait := k.failures.Add(a.Peer, a.At)
@@ -158,3 +154,25 @@ func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.P
 	}
 	return nil, why, err
 }
+
+// ask is Authenticate without a wait.
+func (k *Keeper) ask(a *access.Asked) (p *access.Principal, why string, err error) {
+	if certified(a) {
+		p, why, err = k.Tokens().Certified(a)
+	} else {
+		p, why, err = k.Tokens().Authenticate(a)
+	}
+	if err != nil {
+		return nil, why, err
+	}
+	p.Now = func() (*access.Principal, error) {
+		again := *a
+		again.At = time.Now()
+		p, _, err := k.ask(&again)
+		return p, err
+	}
+	return p, "", nil
+}
+
+// certified reports whether a certificate says who asks, and no secret.
+func certified(a *access.Asked) bool { return !access.Formed(a.Secret) && a.Subject != "" }

@@ -27,6 +27,7 @@ import (
 const (
 	maxTails   = 64
 	maxSQL     = 16
+	maxPings   = 4
 	maxReads   = 64
 	maxTiming  = 256
 	maxPages   = 8 // each holds up to 1,000 documents
@@ -70,6 +71,7 @@ type Config struct {
 type API struct {
 	cfg               Config
 	tails, sql, reads chan struct{}
+	pings             chan struct{}
 	timing            chan struct{} // requests about timers and single documents
 	pages             chan struct{} // pages and batches of documents
 	timers            opened[*timers.Timers]
@@ -84,7 +86,7 @@ func New(cfg Config) *API {
 		cfg.Storing = func() error { return nil }
 	}
 	a := &API{
-		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), reads: make(chan struct{}, maxReads),
+		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), pings: make(chan struct{}, maxPings), reads: make(chan struct{}, maxReads),
 		timing: make(chan struct{}, maxTiming), pages: make(chan struct{}, maxPages),
 	}
 	a.proofs.known = map[string]*proven{}
@@ -148,6 +150,9 @@ func (a *API) within(slots chan struct{}, what string, f answer) http.HandlerFun
 		}
 		v, err := f(w, r.WithContext(ctx))
 		if err != nil {
+			if lost := request.Lost(ctx); lost != nil {
+				err = lost
+			}
 			if full := (*request.NotStoringError)(nil); errors.As(context.Cause(ctx), &full) {
 				err = notStoring(full, "free space on it; whether the request was carried out is not known: read what it writes")
 			}
@@ -223,7 +228,7 @@ var refusals = rules{
 func refusal(err error) error {
 	var own *request.Error
 	var denied *access.Denied
-	if errors.As(err, &own) || errors.As(err, &denied) {
+	if errors.As(err, &own) || errors.As(err, &denied) || errors.Is(err, access.ErrUnauthenticated) {
 		return err
 	}
 	if refused := refusals.of(err); refused != nil {

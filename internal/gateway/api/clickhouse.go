@@ -33,8 +33,13 @@ func (a *API) addClickHouse(on routes) {
 	on.serve(&operations.ClickHousePing, a.ping)
 }
 
-// ping answers as ClickHouse does, by a statement: it shows that the account is let in.
+// ping answers as ClickHouse does, by a statement: it shows that the account is let in. All may ask, so it takes no slot of those who read.
 func (a *API) ping(w http.ResponseWriter, r *http.Request) {
+	if !take(a.pings) {
+		clickhouseRefusal(w, http.StatusTooManyRequests, tooManyQueries, strconv.Itoa(maxPings)+" pings are under way; send the request again in a second")
+		return
+	}
+	defer func() { <-a.pings }()
 	a.relay(w, r, query.RelayRequest{Params: url.Values{"query": {"SELECT 'Ok.'"}}, User: a.cfg.User, Password: a.cfg.Password})
 }
 

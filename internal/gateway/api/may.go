@@ -9,23 +9,31 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// asked is a handler that is reached only by those who may do what an operation does.
+// asked is a handler that is reached only by those who may do what an operation does. A read ends when they no longer may; what
+// writes is brought to its end, so that its outcome is known.
 func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFunc {
 	if a.cfg.Anyone {
 		return h
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := allowed(op, r); err != nil {
+		who := access.From(r.Context())
+		if err := allowed(op, r, who); err != nil {
 			request.Fail(w, r, err)
 			return
 		}
-		h(w, r)
+		if op.Access != operations.Reads {
+			h(w, r)
+			return
+		}
+		ctx, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error { return allowed(op, r, now) })
+		defer stop()
+		h(w, r.WithContext(ctx))
 	}
 }
 
 // allowed returns why who asks may not make a request.
-func allowed(op *operations.Operation, r *http.Request) error {
-	who, right := access.From(r.Context()), op.Right
+func allowed(op *operations.Operation, r *http.Request, who *access.Principal) error {
+	right := op.Right
 	switch right.Of {
 	case operations.OfAll:
 		return who.May(right.Action, "")

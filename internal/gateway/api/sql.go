@@ -36,6 +36,9 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		SQL: string(statement), Format: format, User: a.cfg.User, Password: a.cfg.Password,
 	})
 	if err != nil {
+		if lost := request.Lost(r.Context()); lost != nil {
+			err = lost
+		}
 		request.Fail(w, r, refusal(err))
 		return
 	}

@@ -53,8 +53,12 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	out := &stream{w: w, rc: http.NewResponseController(w), sse: !strings.Contains(r.Header.Get("Accept"), "ndjson")}
 	go out.beat(ctx, cancel)
 	err := a.cfg.Reader.Tail(ctx, req, out.event)
-	if err == nil || ctx.Err() != nil {
+	lost := request.Lost(ctx)
+	if lost == nil && (err == nil || ctx.Err() != nil) {
 		return
+	}
+	if lost != nil {
+		err = lost
 	}
 	if !out.begin() {
 		request.Fail(w, r, refusal(err))

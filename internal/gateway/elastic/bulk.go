@@ -80,6 +80,10 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 	began := time.Now()
 	req := in.cfg.Pool.Begin()
 	defer req.End()
+	if err := in.cfg.Pool.Asked(r.Context()); err != nil {
+		fail(w, r, err)
+		return
+	}
 	body, err := readBody(w, r, req)
 	if err != nil {
 		fail(w, r, err)

@@ -20,6 +20,9 @@ type Refuser func(http.ResponseWriter, *http.Request, error)
 type Config struct {
 	Fail    Refuser
 	OnError func(error)
+	// Loopback says that the listener is on loopback. One that others reach too asks this machine's programs for a secret as well: a
+	// proxy or a sidecar in front of it comes from loopback.
+	Loopback bool
 	// Who says who asks; nil: Almanac itself, of whom nothing is asked.
 	Who func(context.Context, *access.Asked) (*access.Principal, error)
 }
@@ -39,6 +42,10 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 			w.Header().Set(name, value)
 		}
 		ask := askOf(r)
+		if len(r.Header.Values("Authorization")) > 1 {
+			cfg.Fail(w, r, request.Refuse(http.StatusBadRequest, "bad_header", "the request has several Authorization headers", "send one: what is between may have judged by another"))
+			return
+		}
 		if refused := Decide(ask); refused != nil {
 			cfg.Fail(w, r, refused)
 			return
@@ -46,7 +53,7 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 		who := access.Almanac
 		if cfg.Who != nil {
 			var err error
-			if who, err = cfg.Who(r.Context(), asked(r, ask.Loopback)); err != nil {
+			if who, err = cfg.Who(r.Context(), asked(r, cfg.Loopback && ask.Loopback)); err != nil {
 				cfg.Fail(w, r, err)
 				return
 			}
@@ -57,7 +64,7 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 
 // asked is what tells who sent a request.
 func asked(r *http.Request, loopback bool) *access.Asked {
-	a := &access.Asked{Secret: access.SecretOf(r.Header), Peer: peerOf(r.RemoteAddr), Loopback: loopback}
+	a := &access.Asked{Secret: access.SecretOf(r.Header), Peer: peerOf(r.RemoteAddr), Loopback: loopback && !access.Forwarded(r.Header)}
 	if r.TLS != nil {
 		a.Subject, a.SubjectEnds = request.SubjectOf(r.TLS)
 	}

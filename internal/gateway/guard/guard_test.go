@@ -1,11 +1,13 @@
 package guard
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 )
@@ -41,3 +43,56 @@ func TestPanicsEndTheirRequest(t *testing.T) {
 }
 
 func breaks(m map[string]int) { m["a"] = 1 }
+
+// Who needs no secret: a program of this machine, over a listener that only this machine reaches, and not by a proxy.
+func TestWhoIsOnLoopback(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		local  bool // the listener is on loopback
+		header map[string]string
+		want   bool
+	}{
+		"a program":                        {true, nil, true},
+		"a proxy":                          {true, map[string]string{"X-Forwarded-For": "192.0.2.7"}, false},
+		"a proxy that forwards by RFC":     {true, map[string]string{"Forwarded": "for=192.0.2.7"}, false},
+		"a proxy that says that it is one": {true, map[string]string{"Via": "1.1 front"}, false},
+		"a listener that others reach":     {false, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got access.Asked
+			srv := httptest.NewServer(Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), Config{Fail: request.Fail, Loopback: c.local, Who: func(_ context.Context, a *access.Asked) (*access.Principal, error) {
+				got = *a
+				return access.Anonymous(a.Loopback), nil
+			}}))
+			defer srv.Close()
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/v1/topics", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, v := range c.header {
+				req.Header.Set(k, v)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if got.Loopback != c.want || !got.Peer.IsLoopback() {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// A request with two secrets is refused, whatever they are: what is between may have judged by the other.
+func TestOneAuthorization(t *testing.T) {
+	t.Parallel()
+	h := Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was let in") }), Config{Fail: request.Fail})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/topics", nil)
+	r.Header["Authorization"] = []string{"Bearer a", "Bearer b"}
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -76,11 +76,7 @@ func (in *Input) NewGRPC(secure *tls.Config) *GRPC {
 		g.srv.RegisterService(&grpc.ServiceDesc{
 			ServiceName: "opentelemetry.proto.collector." + name, HandlerType: (*any)(nil),
 			Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-				body, err := g.read(ctx, dec)
-				if err != nil {
-					return nil, err
-				}
-				return in.exportGRPC(ctx, of, body)
+				return in.answer(ctx, of, func(ctx context.Context) ([]byte, error) { return g.read(ctx, dec) })
 			}}},
 		}, in)
 	}
@@ -145,8 +141,8 @@ func (g *GRPC) read(ctx context.Context, dec func(any) error) ([]byte, error) {
 	}
 }
 
-// exportGRPC is Export with the raw message.
-func (in *Input) exportGRPC(ctx context.Context, of service, body []byte) (answer []byte, err error) {
+// answer is Export with the raw message. It is read only once who asks may send something.
+func (in *Input) answer(ctx context.Context, of service, read func(context.Context) ([]byte, error)) (answer []byte, err error) {
 	defer func() { // a fault of one call must not end the process
 		if v := recover(); v != nil {
 			answer, err = nil, status.Errorf(codes.Internal, "a fault in the gateway ended this call: %v", v)
@@ -155,6 +151,13 @@ func (in *Input) exportGRPC(ctx context.Context, of service, body []byte) (answe
 	md, _ := metadata.FromIncomingContext(ctx)
 	if ctx, err = in.asked(ctx, md); err != nil {
 		return nil, statusOf(err)
+	}
+	if err = in.cfg.Pool.Asked(ctx); err != nil {
+		return nil, statusOf(err)
+	}
+	body, err := read(ctx)
+	if err != nil {
+		return nil, err
 	}
 	req := in.cfg.Pool.Begin()
 	defer req.End()
@@ -179,13 +182,20 @@ func (in *Input) asked(ctx context.Context, md metadata.MD) (context.Context, er
 	if in.cfg.Who == nil {
 		return access.With(ctx, access.Almanac), nil
 	}
-	a := &access.Asked{Secret: access.SecretOf(http.Header{"Authorization": md.Get("authorization")})}
+	if len(md.Get("authorization")) > 1 {
+		return ctx, request.Refuse(http.StatusBadRequest, "bad_header", "the call has several of authorization: send one", "")
+	}
+	h := http.Header{}
+	for name, values := range md {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	a := &access.Asked{Secret: access.SecretOf(h)}
 	if p, ok := peer.FromContext(ctx); ok {
 		from, _ := netip.ParseAddrPort(p.Addr.String())
 		a.Peer = from.Addr()
 		if p.LocalAddr != nil {
 			local, _ := netip.ParseAddrPort(p.LocalAddr.String())
-			a.Loopback = local.Addr().Unmap().IsLoopback()
+			a.Loopback = in.cfg.Loopback && local.Addr().Unmap().IsLoopback() && !access.Forwarded(h)
 		}
 		if t, ok := p.AuthInfo.(credentials.TLSInfo); ok {
 			a.Subject, a.SubjectEnds = request.SubjectOf(&t.State)

@@ -37,6 +37,8 @@ type Config struct {
 	Topic, MetricsTopic string
 	// EachTime stores a request again that is sent again (otlp_once: false).
 	EachTime bool
+	// Loopback says that the listener of gRPC is on loopback (package guard).
+	Loopback bool
 	// Who says who makes a call over gRPC; nil: Almanac itself, of whom nothing is asked. Over HTTP the request's context says it.
 	Who func(context.Context, *access.Asked) (*access.Principal, error)
 }

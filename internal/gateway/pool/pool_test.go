@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -108,22 +109,23 @@ func TestOneAddressLeavesSpace(t *testing.T) {
 
 func TestReadyHolds(t *testing.T) {
 	t.Parallel()
+	ctx := access.With(t.Context(), access.Almanac)
 	p := bare(100, 50*time.Millisecond)
 	p.state.set("NATS does not answer")
-	if err := p.Begin().Ready(t.Context()); !errors.Is(err, ErrStalled) || Status(err) != http.StatusServiceUnavailable || RetryAfter(err) == 0 {
+	if err := p.Begin().Ready(ctx); !errors.Is(err, ErrStalled) || Status(err) != http.StatusServiceUnavailable || RetryAfter(err) == 0 {
 		t.Fatalf("stalled for longer than the hold: %v", err)
 	}
 	long := bare(100, time.Minute)
 	long.state.set("full")
 	held := make(chan error, 1)
-	go func() { held <- long.Begin().Ready(t.Context()) }()
+	go func() { held <- long.Begin().Ready(ctx) }()
 	long.state.set("still full")
 	long.state.set("")
 	if err := <-held; err != nil {
 		t.Fatalf("it ended within the hold: %v", err)
 	}
 	long.Drain()
-	if err := long.Begin().Ready(t.Context()); !errors.Is(err, ErrDraining) {
+	if err := long.Begin().Ready(ctx); !errors.Is(err, ErrDraining) {
 		t.Fatalf("draining: %v", err)
 	}
 }
@@ -143,5 +145,27 @@ func TestStatus(t *testing.T) {
 		if Status(err) != c.status || Code(err) != c.code {
 			t.Errorf("%v: %d %s, want %d %s", err, Status(err), Code(err), c.status, c.code)
 		}
+	}
+}
+
+// Who may send to no topic is refused before anything is read or waited for; who may send to one is not.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	p := bare(1<<20, time.Minute)
+	p.cfg.Storing = func() error { return errors.New("the disk is full") }
+	for _, c := range []struct {
+		who    *access.Principal
+		status int
+	}{
+		{access.Anonymous(false), http.StatusUnauthorized},
+		{&access.Principal{Name: "r", Grants: []access.Grant{{Role: access.RoleRead, Topics: []string{"app"}}}}, http.StatusForbidden},
+		{&access.Principal{Name: "w", Grants: []access.Grant{{Role: access.RoleWrite, Topics: []string{"app"}}}}, http.StatusServiceUnavailable},
+		{access.Anonymous(true), http.StatusServiceUnavailable},
+	} {
+		req := p.Begin()
+		if err := req.Ready(access.With(t.Context(), c.who)); Status(err) != c.status {
+			t.Errorf("%+v: %v", c.who, err)
+		}
+		req.End()
 	}
 }

@@ -58,9 +58,20 @@ func (r *Request) From(address string) {
 	}
 }
 
+// Asked returns why who asks (access.From) may send to no topic at all: before anything is read or held for it.
+func (p *Pool) Asked(ctx context.Context) error {
+	if p.cfg.Anyone {
+		return nil
+	}
+	return access.From(ctx).MaySome(access.Send)
+}
+
 // Ready waits until events can be taken, until the request is Hold old at most. What it
 // refuses has taken nothing.
 func (r *Request) Ready(ctx context.Context) error {
+	if err := r.p.Asked(ctx); err != nil {
+		return err
+	}
 	if err := r.p.cfg.Storing(); err != nil {
 		return fmt.Errorf("%w: %w; nothing of this request was taken, send it again", ErrStalled, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -96,7 +97,7 @@ func badData(format string, args ...any) error {
 func (a *API) handle(f serve) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		topic := cmp.Or(r.PathValue("topic"), a.cfg.Topic)
-		if err := a.may(r, topic); err != nil {
+		if err := a.may(access.From(r.Context()), topic); err != nil {
 			fail(w, err)
 			return
 		}
@@ -112,6 +113,9 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			return
 		}
 		defer func() { <-a.slots }()
+		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error { return a.may(now, topic) })
+		defer stop()
+		r = r.WithContext(allowed)
 		ctx, cancel, err := limited(r)
 		if err != nil {
 			fail(w, err)
@@ -126,11 +130,10 @@ func (a *API) handle(f serve) http.HandlerFunc {
 }
 
 // may returns why who asks may not read a topic.
-func (a *API) may(r *http.Request, topic string) error {
+func (a *API) may(who *access.Principal, topic string) error {
 	if a.cfg.Anyone {
 		return nil
 	}
-	who := access.From(r.Context())
 	err := who.May(access.Read, topic)
 	switch {
 	case err == nil:

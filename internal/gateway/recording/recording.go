@@ -54,11 +54,12 @@ type Config struct {
 	ActorHeader string
 }
 
-// Handler has the routes of mux answer, and records each read before.
+// Handler has the routes of mux answer, and records each read before. That of who may do nothing at all is refused and not recorded:
+// the trail is not for everybody to fill.
 func Handler(mux *http.ServeMux, cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := mux.Handler(r)
-		if asks(pattern) {
+		if asks(pattern) && access.From(r.Context()).Any() {
 			if err := cfg.record(w, r, pattern); err != nil {
 				request.Fail(w, r, err)
 				return
@@ -103,7 +104,7 @@ func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) 
 		if len(claimed) > maxClaimed {
 			return request.Refuse(http.StatusBadRequest, "bad_header", fmt.Sprintf("%s has %d bytes, at most %d are recorded", c.ActorHeader, len(claimed), maxClaimed), "send a shorter name")
 		}
-		a.Labels = append(a.Labels, schemas.String(LabelClaimed, claimed))
+		a.Labels = append(a.Labels, schemas.String(LabelClaimed, access.Masked(claimed)))
 	}
 	ev, err := a.Event()
 	if err == nil {
@@ -117,12 +118,13 @@ func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) 
 }
 
 func (c *Config) store(ctx context.Context, ev schemas.Event) error {
+	ctx = access.With(ctx, access.Almanac)
 	req := c.Pool.Begin()
 	defer req.End()
 	if err := req.Ready(ctx); err != nil {
 		return err
 	}
-	to, err := req.To(access.With(ctx, access.Almanac), c.Topic)
+	to, err := req.To(ctx, c.Topic)
 	if err != nil {
 		return err
 	}
@@ -174,7 +176,7 @@ func activity(r *http.Request, pattern, body string) audit.Activity {
 	_, path, _ := strings.Cut(pattern, " ")
 	a := audit.Activity{
 		Type: TypeRead, Category: kinds.CategoryRead, Request: request.ID(r), Scope: "almanac", Service: "almanac",
-		Method: r.Method + " " + path, Resource: r.URL.Path, Message: r.Method + " " + asked(r.URL),
+		Method: r.Method + " " + path, Resource: access.Masked(r.URL.Path), Message: r.Method + " " + access.Masked(asked(r.URL)),
 	}
 	if who := access.From(r.Context()); who.Token != nil {
 		a.Actor = who.Name
@@ -186,17 +188,17 @@ func activity(r *http.Request, pattern, body string) audit.Activity {
 	at := strings.Split(path, "/")
 	for i, part := range strings.Split(r.URL.Path, "/") {
 		if i < len(at) && at[i] == "{topic}" {
-			a.Scope = "topics/" + part
+			a.Scope = "topics/" + access.Masked(part)
 		}
 	}
 	if client, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		a.Labels = append(a.Labels, schemas.String(labelClient, client))
 	}
 	if database := r.Header.Get(headerDatabase); database != "" { // as the parameter, which is in the address
-		a.Labels = append(a.Labels, schemas.String(labelDatabase, database))
+		a.Labels = append(a.Labels, schemas.String(labelDatabase, access.Masked(database)))
 	}
 	if body != "" {
-		a.Labels = append(a.Labels, schemas.String(labelBody, body))
+		a.Labels = append(a.Labels, schemas.String(labelBody, access.Masked(body)))
 	}
 	return a
 }
