@@ -41,7 +41,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover release release-check install clean tidy
+.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -183,6 +183,9 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_WRITES=all go test -count 1 -parallel 10 -timeout 30m -run '^TestWritersBehindFaultyLinks$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_KILLED_VERBS=200 go test -count 1 -timeout 120m -run '^TestKilledVerbs$$' -v ./cmd/almanac
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_PROVEN_FRAMES=260000 go test -count 1 -timeout 30m -run '^TestVerifyManyFrames$$' -v ./integration
+
+rights: setup ## Each right of each part's NATS user taken away, and the part says which: half an hour
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_REMOVED_RIGHTS=all go test -v -count 1 -timeout 120m -run '^TestRemovedRights$$' ./cmd/almanac
 
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration

@@ -47,7 +47,7 @@ func NATSUsers() []NATSUser {
 	return []NATSUser{
 		{Name: UserLocal, Short: "a client without credentials on loopback", Publish: sends(), Hears: []string{schemas.KVSubject(schemas.TopicKeys)}, AnyInbox: true},
 		{Name: UserProducer, Short: "applications that link the producer", Publish: sends(), Hears: []string{schemas.KVSubject(schemas.TopicKeys)}},
-		{Name: UserReader, Short: "queries, counts, tails, lists", Publish: join(reads(), []string{schemas.SubjectsWaiting})},
+		{Name: UserReader, Short: "queries, counts, tails, lists; verify and doctor are the operator's, for they write", Publish: join(reads(), []string{schemas.SubjectsWaiting})},
 		{
 			Name: UserRouter, Short: "routers", Answers: true,
 			Publish: join(reads(), takes(logs...), member(schemas.RoleRouter), probes(),
@@ -187,12 +187,12 @@ func (u *NATSUser) Subscribes() (allow, deny []string) {
 
 // MayPublish reports whether the user may publish on a subject.
 func (u *NATSUser) MayPublish(subject string) bool {
-	matches := func(filter string) bool { return matchesSubject(filter, subject) }
+	matches := func(filter string) bool { return MatchesSubject(filter, subject) }
 	return slices.ContainsFunc(u.Publish, matches) && !slices.ContainsFunc(u.Deny, matches)
 }
 
-// matchesSubject reports whether a filter of NATS matches a subject.
-func matchesSubject(filter, subject string) bool {
+// MatchesSubject reports whether a filter of NATS matches a subject.
+func MatchesSubject(filter, subject string) bool {
 	f, s := strings.Split(filter, "."), strings.Split(subject, ".")
 	for i, token := range f {
 		if token == ">" {

@@ -3,12 +3,14 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -111,6 +113,9 @@ func (c *check) result(check string, err error, do, found string, args ...any) b
 	said, next := err.Error(), ""
 	if c.cfg.Translate != nil {
 		said, next = c.cfg.Translate(err)
+	}
+	if errors.Is(err, streams.ErrDenied) { // which says nothing of what is looked at
+		do = "connect as the user operator, which may look at everything"
 	}
 	c.note(check, Fail, cmp.Or(do, next), "%s", said)
 	return false

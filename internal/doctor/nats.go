@@ -32,10 +32,10 @@ func (c *check) nats(ctx context.Context) bool {
 	info, err := streams.Asked(ctx, c.reg.JetStream().AccountInfo)
 	if err != nil {
 		c.result("JetStream", err, doStoreOff, "")
-		return false
+		return errors.Is(err, streams.ErrDenied) // the others may be allowed
 	}
 	if err := streams.Probe(ctx, c.reg.JetStream()); err != nil {
-		c.storeOff = true
+		c.storeOff = !errors.Is(err, streams.ErrDenied)
 		c.result("JetStream", err, doStoreOff, "")
 		return true
 	}
