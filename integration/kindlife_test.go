@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/rebuild"
 	"github.com/almanac-events/almanac/internal/maintenance/seals"
 	"github.com/almanac-events/almanac/internal/rollups"
-	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/metric"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
@@ -178,7 +178,7 @@ func (e *env) rollupsKilled(point string) {
 // examined waits until all of a topic is examined, and its series are listed.
 func (e *env) examined(name string) {
 	e.t.Helper()
-	e.eachDerived(name, func(topic *schemas.Topic, s tables.DerivedShard) string {
+	e.eachDerived(name, func(topic *schemas.Topic, s derived.Progress) string {
 		if s.Examined < s.Stored.Head || topic.HasSeries() && s.Series < s.Stored.Head {
 			return fmt.Sprintf("rows up to %d, examined up to %d, listed up to %d", s.Stored.Head, s.Examined, s.Series)
 		}

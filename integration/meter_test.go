@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/rollups"
-	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
@@ -144,18 +144,18 @@ func (e *env) rollupsUntil(point string) (stop func()) {
 // derived waits until all of a topic is examined and summed.
 func (e *env) derived(name string) {
 	e.t.Helper()
-	e.eachDerived(name, func(_ *schemas.Topic, s tables.DerivedShard) string { return s.Waits() })
+	e.eachDerived(name, func(_ *schemas.Topic, s derived.Progress) string { return s.Waits() })
 }
 
 // eachDerived waits until of no shard of a topic waits says what is missing.
-func (e *env) eachDerived(name string, waits func(*schemas.Topic, tables.DerivedShard) string) {
+func (e *env) eachDerived(name string, waits func(*schemas.Topic, derived.Progress) string) {
 	e.t.Helper()
 	topic, err := e.reg.Topic(e.t.Context(), name)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	eventually(e.t, time.Minute, func() error {
-		d, err := e.db.Derived(e.t.Context(), &topic)
+		d, err := derived.Of(e.db).State(e.t.Context(), &topic)
 		if err != nil {
 			return err
 		}

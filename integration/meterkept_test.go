@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
@@ -36,7 +37,7 @@ func TestMeterKeptForItsCopies(t *testing.T) {
 	stop()
 	for _, s := range e.shards("usage") {
 		if s.Month != schemas.MonthOf(lifeMonth.UnixNano()) {
-			if err := e.db.DropDerived(t.Context(), s.Ref(), e.reg.Dropped("usage")); err != nil {
+			if err := derived.Of(e.db).Drop(t.Context(), s.Ref(), e.reg.Dropped("usage")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -139,7 +140,7 @@ func (a *app) noteRepeats(ctx context.Context, r *query.Reader, topic string) er
 	if err != nil || !t.HasOnce() {
 		return err
 	}
-	n, err := r.DB().Repeats(ctx, topic)
+	n, err := derived.Of(r.DB()).Repeats(ctx, topic)
 	if n > 0 {
 		a.note("note: %s of the topic came before and do not count; in SQL %s leaves them out", plural(n, "event"), topic+schemas.ViewOnce)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/rebuild"
 	"github.com/almanac-events/almanac/internal/maintenance/repair"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
@@ -44,7 +45,7 @@ func (s *staged) stored(topic string) {
 func (s *staged) allDerived(ctx context.Context, topic string) error {
 	t := s.topic
 	t.Name = topic
-	d, err := s.db.Derived(ctx, &t)
+	d, err := derived.Of(s.db).State(ctx, &t)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/audit"
 	"github.com/almanac-events/almanac/internal/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -221,7 +222,7 @@ func (m *recorded) badRecord(n int) {
 // losePositions takes the marks of copies away from under the readers of the trail.
 func (m *recorded) losePositions() {
 	m.t.Helper()
-	if err := m.db.DropAllDerived(m.ctx, &m.topic, m.reg.Dropped("trail")); err != nil {
+	if err := derived.Of(m.db).DropAll(m.ctx, &m.topic, m.reg.Dropped("trail")); err != nil {
 		m.t.Fatal(err)
 	}
 	m.exact("the marks lost")

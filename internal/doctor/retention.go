@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -65,7 +66,7 @@ func (c *check) unsummed(ctx context.Context, topics []schemas.Topic, e *registr
 	if c.db == nil || e.Status != registry.Closed || i < 0 || !topics[i].HasSums() {
 		return ""
 	}
-	d, err := c.db.Derived(ctx, &topics[i])
+	d, err := derived.Of(c.db).State(ctx, &topics[i])
 	if err != nil {
 		return "" // the check of ClickHouse says so
 	}

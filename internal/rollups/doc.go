@@ -35,7 +35,7 @@
 // # What makes derived rows wrong, and what mends them
 //
 //	a repeat is marked in a part that was summed   the round drops the shard's sums and fills again
-//	rows go or change: erasure, anonymising,       the verb drops what was derived (tables.DropDerived),
+//	rows go or change: erasure, anonymising,       the verb drops what was derived (derived.Tables.Drop),
 //	repair                                         which is derived again
 //	rows are lost and stored again                 nothing: a frame's rows have its position again
 //	rows or parts of a derived table are deleted   marks and series are as many as when they were last noted,

@@ -6,20 +6,21 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // step is the next examination of a shard, and how many rows it has.
 type step struct {
-	tables.DerivedState
+	derived.Step
 	rows uint64
 }
 
 // examine looks for repeats in the next rows of some shards: in those of many of a lane with one
 // statement, since each reads the identities of the whole lane. It returns up to where each
 // shard was examined, but for those that failed, and whether there are more rows.
-func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.ShardRef, d *tables.Derived) (examined map[schemas.ShardRef]uint64, more bool) {
+func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.ShardRef, d *derived.State) (examined map[schemas.ShardRef]uint64, more bool) {
 	examined = map[schemas.ShardRef]uint64{}
 	var steps []step
 	rows := uint64(0)
@@ -49,14 +50,14 @@ func (r *Rollups) together(ctx context.Context, t *schemas.Topic, steps []step, 
 	if len(steps) == 0 || ctx.Err() != nil {
 		return false
 	}
-	all := make([]tables.DerivedState, len(steps))
+	all := make([]derived.Step, len(steps))
 	for i, s := range steps {
-		all[i] = s.DerivedState
+		all[i] = s.Step
 	}
 	r.cfg.Crash("rollups.before-examine")
 	bounded, cancel := context.WithTimeout(ctx, StatementTime)
 	defer cancel()
-	errs := r.cfg.DB.ExamineAll(bounded, t, all[0].Ref.ID.Lane(), all)
+	errs := derived.Of(r.cfg.DB).ExamineAll(bounded, t, all[0].Ref.ID.Lane(), all)
 	r.cfg.Crash("rollups.after-examine")
 	for i, s := range all {
 		switch err := errs[i]; {
@@ -77,15 +78,15 @@ const maxPositions = 100_000
 
 // next is the next step of a shard: at most BatchRows rows, and never less than one position.
 // more: it has rows after it. What was examined in other rows than it has is dropped first.
-func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.DerivedShard) (s step, more bool, err error) {
+func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d derived.Progress) (s step, more bool, err error) {
 	if d.Doubted {
-		if err := r.cfg.DB.DropDoubted(ctx, ref, r.cfg.Registry.Dropped(ref.Topic)); err != nil {
+		if err := derived.Of(r.cfg.DB).DropDoubted(ctx, ref, r.cfg.Registry.Dropped(ref.Topic)); err != nil {
 			return s, false, err
 		}
 		r.cfg.Hooks.Dropped(ref, "it has other rows, or fewer marks, than when it was looked for repeats")
 		d.Examined, d.Epoch = 0, 0
 	}
-	s.DerivedState = tables.DerivedState{Ref: ref, Epoch: d.Epoch, From: d.Examined, To: d.Stored.Head}
+	s.Step = derived.Step{Ref: ref, Epoch: d.Epoch, From: d.Examined, To: d.Stored.Head}
 	if s.From == s.To {
 		return s, false, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -136,7 +137,7 @@ func (r *Rollups) Round(ctx context.Context) (more bool, err error) {
 // topic takes the shards of a topic a step further: all are examined before one is summed, so
 // that few sums are filled with repeats that are found a moment later.
 func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err error) {
-	d, err := r.cfg.DB.Derived(ctx, t)
+	d, err := derived.Of(r.cfg.DB).State(ctx, t)
 	if err == nil && d.Absent { // it was lost, or the sinks did not make the topic's tables yet
 		if err = r.cfg.DB.EnsureDerived(ctx, t); err == nil {
 			return true, nil
@@ -160,7 +161,7 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 		case !gone[ref]:
 			mine = append(mine, ref)
 		case s.Series > 0:
-			r.fault(ctx, ref, r.cfg.DB.DropSeries(ctx, ref))
+			r.fault(ctx, ref, derived.Of(r.cfg.DB).DropSeries(ctx, ref))
 		}
 	}
 	examined, more := r.examine(ctx, t, mine, d)
@@ -181,7 +182,7 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 	if !t.HasSums() {
 		return more, ctx.Err()
 	}
-	if d, err = r.cfg.DB.Derived(ctx, t); err != nil { // with what was marked now
+	if d, err = derived.Of(r.cfg.DB).State(ctx, t); err != nil { // with what was marked now
 		return more, err
 	}
 	for _, ref := range mine {
@@ -207,17 +208,17 @@ func (r *Rollups) fault(ctx context.Context, ref schemas.ShardRef, err error) {
 const maxAttempts = 10
 
 // sum adds the shard's rows up to a position to its sums.
-func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard, to uint64) error {
+func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s derived.Progress, to uint64) error {
 	if s.Stored.Rows == 0 {
 		return nil // retention may have dropped them since the entries were read: its sums are all that stays
 	}
 	if s.Sums.Pos > 0 && !s.Sums.Exact() {
 		r.cfg.Crash("rollups.before-drop")
-		if err := r.cfg.DB.DropSums(ctx, ref, r.cfg.Registry.Dropped(t.Name)); err != nil {
+		if err := derived.Of(r.cfg.DB).DropSums(ctx, ref, r.cfg.Registry.Dropped(t.Name)); err != nil {
 			return err
 		}
 		r.cfg.Hooks.Dropped(ref, fmt.Sprintf("its sums hold %d diffs and %d repeats up to position %d, which its rows do not", s.Sums.N, s.Sums.Repeats, s.Sums.Pos))
-		s.Sums = tables.Sums{}
+		s.Sums = derived.Sums{}
 	}
 	if s.Sums.Pos >= to {
 		return nil
@@ -226,7 +227,7 @@ func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRe
 	defer cancel()
 	for attempt := range maxAttempts {
 		r.cfg.Crash("rollups.before-sum")
-		err := r.cfg.DB.FillSums(bounded, t, ref, s.Sums.Pos, to, attempt)
+		err := derived.Of(r.cfg.DB).FillSums(bounded, t, ref, s.Sums.Pos, to, attempt)
 		if errors.Is(err, tables.ErrHeadMoved) {
 			return nil // another process was faster, or a verb dropped it: the next round reads where it is
 		}
@@ -234,7 +235,7 @@ func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRe
 			return err
 		}
 		r.cfg.Crash("rollups.after-sum")
-		summed, err := r.cfg.DB.Summed(ctx, t.Name)
+		summed, err := derived.Of(r.cfg.DB).Summed(ctx, t.Name)
 		if err != nil {
 			return err
 		}

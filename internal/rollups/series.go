@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -15,7 +16,7 @@ func (r *Rollups) repairLists(ctx context.Context, t *schemas.Topic, gone map[sc
 	if time.Since(r.checked[t.Name]) < r.cfg.CheckEvery {
 		return nil
 	}
-	broken, err := r.cfg.DB.BrokenSeries(ctx, t)
+	broken, err := derived.Of(r.cfg.DB).BrokenSeries(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (r *Rollups) repairLists(ctx context.Context, t *schemas.Topic, gone map[sc
 		if gone[ref] || !r.cfg.Owns(ref.ID.String()) {
 			continue
 		}
-		if err := r.cfg.DB.DropSeries(ctx, ref); err != nil {
+		if err := derived.Of(r.cfg.DB).DropSeries(ctx, ref); err != nil {
 			return err
 		}
 		r.cfg.Hooks.Dropped(ref, "its list of series lost rows")
@@ -34,7 +35,7 @@ func (r *Rollups) repairLists(ctx context.Context, t *schemas.Topic, gone map[sc
 
 // list adds the series of a shard's rows up to a position to the topic's list. A shard with
 // other rows than it had lost its list with its repeats, and begins again.
-func (r *Rollups) list(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard, to uint64) error {
+func (r *Rollups) list(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s derived.Progress, to uint64) error {
 	from := s.Series
 	if s.Doubted {
 		from = 0
@@ -45,7 +46,7 @@ func (r *Rollups) list(ctx context.Context, t *schemas.Topic, ref schemas.ShardR
 	r.cfg.Crash("rollups.before-list")
 	bounded, cancel := context.WithTimeout(ctx, StatementTime)
 	defer cancel()
-	err := r.cfg.DB.FillSeries(bounded, t, ref, s.Series, from, to)
+	err := derived.Of(r.cfg.DB).FillSeries(bounded, t, ref, s.Series, from, to)
 	if errors.Is(err, tables.ErrHeadMoved) {
 		return nil // it was dropped meanwhile: the next round reads where it is
 	}

@@ -28,7 +28,7 @@ func (db *DB) RowsDigest(ctx context.Context, t *schemas.Topic, ref schemas.Shar
 	}
 	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d", sql.QuotedTable(db.Database, t.Name), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&rows); err != nil {
-		return fail(refusal(err))
+		return fail(Refusal(err))
 	}
 	body, err := db.Select(ctx, &Select{SQL: sql.RowsDigestSQL(t, db.Database, ref, version), Settings: digestSettings})
 	if err != nil {

@@ -35,7 +35,7 @@ func (db *DB) MeantDocuments(ctx context.Context, topic string, lane int, c Cond
 		params[k] = v
 	}
 	q := sql.MeantDocuments{Table: sql.QuotedTable(db.Database, topic), Where: sql.InLane(lane), Meant: c.SQL, Limit: n}.SQL()
-	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
+	err = db.Lines(ctx, &Select{SQL: q, Params: params, Settings: Settings()}, func(line string) error {
 		var d Meant
 		var last, all int
 		if _, err := fmt.Sscan(line, &d.ID, &last, &all, &d.Created, &d.Version, &d.Path); err != nil {

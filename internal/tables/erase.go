@@ -38,7 +38,7 @@ var eraseSettings = map[string]string{
 // physicalSettings show rows that were deleted and are still in a part.
 var physicalSettings = map[string]string{"apply_patch_parts": "0", "apply_deleted_mask": "0"}
 
-func settings(more ...map[string]string) map[string]string {
+func Settings(more ...map[string]string) map[string]string {
 	out := maps.Clone(eraseSettings)
 	for _, m := range more {
 		maps.Copy(out, m)
@@ -51,14 +51,14 @@ func settings(more ...map[string]string) map[string]string {
 // physical counts those too that a delete hid and no merge removed yet.
 func (db *DB) Matching(ctx context.Context, topic string, in []schemas.ShardRef, c Condition, physical bool) (map[schemas.Shard][]PosRows, error) {
 	out := map[schemas.Shard][]PosRows{}
-	s := settings()
+	s := Settings()
 	if physical {
-		s = settings(physicalSettings)
+		s = Settings(physicalSettings)
 	}
-	for some := range slices.Chunk(in, maxPartitions) {
+	for some := range slices.Chunk(in, MaxPartitions) {
 		q := fmt.Sprintf("SELECT shard, pos, count(), %s FROM %s WHERE %s AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
 			schemas.IDSumSQL, sql.QuotedTable(db.Database, topic), InShards(some), c.SQL)
-		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: s}, func(line string) error {
+		err := db.Lines(ctx, &Select{SQL: q, Params: c.Params, Settings: s}, func(line string) error {
 			var shard, pos, rows, ids uint64
 			if _, err := fmt.Sscan(line, &shard, &pos, &rows, &ids); err != nil {
 				return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
@@ -73,15 +73,15 @@ func (db *DB) Matching(ctx context.Context, topic string, in []schemas.ShardRef,
 	return out, nil
 }
 
-// maxPartitions bounds the partitions of one statement.
-const maxPartitions = 1000
+// MaxPartitions bounds the partitions of one statement.
+const MaxPartitions = 1000
 
 // Hide deletes the rows of one partition that fulfil the condition, as a patch
 // part: from its answer on no read sees them. A mutation would clone every part of
 // the table instead.
 func (db *DB) Hide(ctx context.Context, ref schemas.ShardRef, c Condition) error {
 	q := fmt.Sprintf("DELETE FROM %s IN PARTITION ID '%s' WHERE %s", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID(), c.SQL)
-	return db.exec(ctx, ref, &Select{SQL: q, Params: c.Params, Settings: settings(map[string]string{"lightweight_delete_mode": "lightweight_update_force"})})
+	return db.exec(ctx, ref, &Select{SQL: q, Params: c.Params, Settings: Settings(map[string]string{"lightweight_delete_mode": "lightweight_update_force"})})
 }
 
 // Rewrite merges the parts of one partition into one without the rows that were
@@ -89,7 +89,7 @@ func (db *DB) Hide(ctx context.Context, ref schemas.ShardRef, c Condition) error
 // old_parts_lifetime.
 func (db *DB) Rewrite(ctx context.Context, ref schemas.ShardRef) error {
 	q := fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
-	return db.exec(ctx, ref, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1", "optimize_skip_merged_partitions": "0"})})
+	return db.exec(ctx, ref, &Select{SQL: q, Settings: Settings(map[string]string{"optimize_throw_if_noop": "1", "optimize_skip_merged_partitions": "0"})})
 }
 
 // Merge makes one part of all that a shard has, which is closed. ErrBusy: a merge of
@@ -98,20 +98,20 @@ func (db *DB) Merge(ctx context.Context, ref schemas.ShardRef) error {
 	var parts uint64
 	q := fmt.Sprintf("SELECT count() FROM system.parts WHERE database = '%s' AND table = '%s' AND partition_id = '%s' AND active", quoted(db.Database), quoted(ref.Topic), ref.PartitionID())
 	if err := db.conn.QueryRow(ctx, q).Scan(&parts); err != nil {
-		return fmt.Errorf("parts of %s: %w", ref, refusal(err))
+		return fmt.Errorf("parts of %s: %w", ref, Refusal(err))
 	}
 	if parts < 2 {
 		return nil
 	}
 	q = fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
-	if err := db.lines(ctx, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1"})}, func(string) error { return nil }); err != nil {
+	if err := db.Lines(ctx, &Select{SQL: q, Settings: Settings(map[string]string{"optimize_throw_if_noop": "1"})}, func(string) error { return nil }); err != nil {
 		return fmt.Errorf("merging %s: %w", ref, err)
 	}
 	return nil
 }
 
 func (db *DB) exec(ctx context.Context, ref schemas.ShardRef, s *Select) error {
-	err := db.lines(ctx, s, func(string) error { return nil })
+	err := db.Lines(ctx, s, func(string) error { return nil })
 	if err != nil {
 		return fmt.Errorf("erasing in %s: %w", ref, err)
 	}
@@ -141,7 +141,7 @@ func (db *DB) Leftovers(ctx context.Context, ref schemas.ShardRef, upTo time.Tim
 		Database: sql.QuoteText(db.Database), Table: sql.QuoteText(ref.Topic), Partition: sql.QuoteText(ref.PartitionID()), UpTo: upTo.Unix() + 1,
 	}.SQL()
 	if err := db.conn.QueryRow(ctx, q).Scan(&parts, &out.Bytes, &last, &lifetime); err != nil {
-		return out, fmt.Errorf("old parts of %s: %w", ref, refusal(err))
+		return out, fmt.Errorf("old parts of %s: %w", ref, Refusal(err))
 	}
 	if out.Parts = int(parts); parts > 0 {
 		out.GoneBy = time.Unix(int64(last+lifetime), 0).UTC().Add(cleanupDelay)
@@ -151,8 +151,8 @@ func (db *DB) Leftovers(ctx context.Context, ref schemas.ShardRef, upTo time.Tim
 
 func quoted(s string) string { return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) }
 
-// lines runs a statement and calls f with each line of its answer.
-func (db *DB) lines(ctx context.Context, s *Select, f func(string) error) error {
+// Lines runs a statement and calls f with each line of its answer.
+func (db *DB) Lines(ctx context.Context, s *Select, f func(string) error) error {
 	body, err := db.Select(ctx, s)
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ const (
 
 // The texts of the insert's assertions.
 const (
-	textHeadMoved = "almanac: head moved"
+	TextHeadMoved = "almanac: head moved"
 	textTooSlow   = "almanac: too slow"
 	textRows      = "almanac: rows do not add up"
 )
@@ -126,7 +126,7 @@ func (e *Error) thrown() (text string) {
 		return ""
 	}
 	first := len(e.Text)
-	for _, t := range []string{textHeadMoved, textTooSlow, textRows} {
+	for _, t := range []string{TextHeadMoved, textTooSlow, textRows} {
 		if at := strings.Index(e.Text, t); at >= 0 && at < first {
 			first, text = at, t
 		}
@@ -149,7 +149,7 @@ var engineMissing = regexp.MustCompile(`^Database \S*` + regexp.QuoteMeta(schema
 // Unwrap names the refusals callers act on.
 func (e *Error) Unwrap() error {
 	switch e.thrown() {
-	case textHeadMoved:
+	case TextHeadMoved:
 		return ErrHeadMoved
 	case textTooSlow:
 		return ErrTooSlow
@@ -220,7 +220,7 @@ func Classify(err error) Class {
 	case errors.As(err, &refused):
 		return Refused
 	case errors.As(err, &exception):
-		return Classify(refusal(exception))
+		return Classify(Refusal(exception))
 	}
 	return Foreign
 }

@@ -20,7 +20,7 @@ func (db *DB) Events(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (
 	out := map[Event]int{}
 	q := fmt.Sprintf("SELECT id, toUnixTimestamp64Nano(ts) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",
 		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
-	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+	err := db.Lines(ctx, &Select{SQL: q, Settings: Settings()}, func(line string) error {
 		var id string
 		var ev Event
 		if _, err := fmt.Sscan(line, &id, &ev.Ts); err != nil {

@@ -31,9 +31,9 @@ func withDefaults(t *schemas.Topic, schema int, more ...string) string {
 // CountFresh counts the events of some blocks (frame.Reader.Raw), of one schema
 // version, that fulfil a condition.
 func (db *DB) CountFresh(ctx context.Context, t *schemas.Topic, schema int, blocks [][]byte, c Condition) (n uint64, err error) {
-	err = db.lines(ctx, &Select{
+	err = db.Lines(ctx, &Select{
 		SQL:    fmt.Sprintf("SELECT count() FROM (%s) WHERE %s FORMAT TSV", FreshSource(t, schema, 0, 0), c.SQL),
-		Params: c.Params, Settings: settings(), Fresh: blocks, FreshStructure: t.FrameStructure(schema),
+		Params: c.Params, Settings: Settings(), Fresh: blocks, FreshStructure: t.FrameStructure(schema),
 	}, func(line string) error {
 		_, err := fmt.Sscan(line, &n)
 		return err

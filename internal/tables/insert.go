@@ -81,7 +81,7 @@ func (in *Insert) statement(database string) string {
 		Table: sql.QuotedTable(database, in.Topic.Name), Columns: quotedList(in.Topic.Columns(in.Schema)),
 		Month: uint32(in.Month), Shard: uint64(in.Shard), Head: in.Head - in.Absent,
 		Frames: sourceOf(in.Topic, in.Schema, in.Frames), Whole: whole(in.Frames), Pos: colPos,
-		Seconds: int(InsertDeadline.Seconds()), Keep: in.Keep.SQL, Moved: textHeadMoved, Tardy: textTooSlow,
+		Seconds: int(InsertDeadline.Seconds()), Keep: in.Keep.SQL, Moved: TextHeadMoved, Tardy: textTooSlow,
 	}.SQL()
 }
 

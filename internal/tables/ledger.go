@@ -32,7 +32,7 @@ func (db *DB) HasLedger(ctx context.Context) (bool, error) {
 	var n uint64
 	err := db.conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", db.Database, schemas.TableLedger).Scan(&n)
 	if err != nil {
-		return false, fmt.Errorf("table %s: %w", schemas.TableLedger, refusal(err))
+		return false, fmt.Errorf("table %s: %w", schemas.TableLedger, Refusal(err))
 	}
 	return n > 0, nil
 }
@@ -44,7 +44,7 @@ func (db *DB) EnsureLedger(ctx context.Context) error {
 		sql.CreateLedger(db.Database),
 	} {
 		if err := db.conn.Exec(ctx, ddl); err != nil {
-			return fmt.Errorf("table %s: %w", schemas.TableLedger, refusal(err))
+			return fmt.Errorf("table %s: %w", schemas.TableLedger, Refusal(err))
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func (db *DB) ReadLedger(ctx context.Context) (map[string]schemas.LedgerCopy, er
 			err = rows.Err()
 		}
 	}
-	if err = refusal(err); errors.Is(err, ErrNoTable) {
+	if err = Refusal(err); errors.Is(err, ErrNoTable) {
 		return out, nil
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (db *DB) saveLedger(ctx context.Context, entries []schemas.LedgerCopy) erro
 	batch, err := db.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "deduplicate_insert": "disable"})),
 		"INSERT INTO "+sql.QuotedTable(db.Database, schemas.TableLedger)+" (key, count, value, applied)")
 	if err != nil {
-		return fmt.Errorf("table %s: %w", schemas.TableLedger, refusal(err))
+		return fmt.Errorf("table %s: %w", schemas.TableLedger, Refusal(err))
 	}
 	for _, k := range entries {
 		if err = batch.Append(k.Key, k.Count, string(k.Value), k.Applied); err != nil {
@@ -136,7 +136,7 @@ func (db *DB) saveLedger(ctx context.Context, entries []schemas.LedgerCopy) erro
 		_ = batch.Abort()
 	}
 	if err != nil {
-		return fmt.Errorf("table %s: %w", schemas.TableLedger, refusal(err))
+		return fmt.Errorf("table %s: %w", schemas.TableLedger, Refusal(err))
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (db *DB) saveLedger(ctx context.Context, entries []schemas.LedgerCopy) erro
 // known no more.
 func (db *DB) ClearLedger(ctx context.Context, key string, count uint64) error {
 	err := db.conn.Exec(ctx, "ALTER TABLE "+sql.QuotedTable(db.Database, schemas.TableLedger)+" DELETE WHERE key = $1 AND count < $2 SETTINGS mutations_sync = 1", key, count)
-	if err = refusal(err); err != nil && !errors.Is(err, ErrNoTable) {
+	if err = Refusal(err); err != nil && !errors.Is(err, ErrNoTable) {
 		return fmt.Errorf("table %s: %w", schemas.TableLedger, err)
 	}
 	return nil

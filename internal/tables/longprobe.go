@@ -16,7 +16,7 @@ const longProbe = 5 << 20
 func (db *DB) TakesLong(ctx context.Context) error {
 	texts := strings.Repeat("'0123456789abcde',", longProbe/18)
 	var n int
-	err := db.lines(ctx, &Select{
+	err := db.Lines(ctx, &Select{
 		SQL:    "SELECT count() FROM " + FreshTable + " WHERE x NOT IN {p:Array(String)} FORMAT TSV",
 		Params: map[string]string{"p": "[" + strings.TrimSuffix(texts, ",") + "]"},
 		Fresh:  [][]byte{[]byte("\x01\x01\x01x\x06String\x01y")}, FreshStructure: "x String",

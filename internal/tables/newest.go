@@ -27,7 +27,7 @@ func (db *DB) NewestDocuments(ctx context.Context, topic string, lane int, ids [
 		where, params["ids"] = where+" AND "+kinds.ColDocID+" IN {ids:Array(String)}", arrayOf(ids)
 	}
 	q := sql.NewestDocuments{Table: sql.QuotedTable(db.Database, topic), Where: where}.SQL()
-	err := db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
+	err := db.Lines(ctx, &Select{SQL: q, Params: params, Settings: Settings()}, func(line string) error {
 		var d Newest
 		var month uint32
 		var shard uint64

@@ -38,7 +38,7 @@ func (db *DB) NewestTimers(ctx context.Context, topic string, lane int, ids []st
 		where, params["ids"] = where+" AND "+kinds.ColTimerID+" IN {ids:Array(String)}", arrayOf(ids)
 	}
 	q := sql.NewestTimers{Table: sql.QuotedTable(db.Database, topic), Where: where, Created: string(timer.Created), Restored: string(timer.Restored)}.SQL()
-	err := db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
+	err := db.Lines(ctx, &Select{SQL: q, Params: params, Settings: Settings()}, func(line string) error {
 		var n NewestTimer
 		var begun, spec int
 		if _, err := fmt.Fscan(strings.NewReader(line), &n.Group, &n.ID, &n.Life, &n.Slot, &n.Op, &n.Revision, &n.Attempt, &n.Due, &n.Changed, &n.Seq, &begun, &spec); err != nil {
@@ -67,7 +67,7 @@ type TimerLife struct {
 // TimerLives reads lives of the timers of some lanes of a topic, by life.
 func (db *DB) TimerLives(ctx context.Context, topic string, lanes []int, lives []string) (map[string]TimerLife, error) {
 	q := sql.TimerLives{Table: sql.QuotedTable(db.Database, topic), Where: sql.InLanes(lanes...), Created: string(timer.Created), Firing: string(timer.Firing)}.SQL()
-	answer, err := db.Select(ctx, &Select{SQL: q, Params: map[string]string{"lives": arrayOf(lives)}, Settings: settings(map[string]string{"output_format_json_quote_64bit_integers": "0"})})
+	answer, err := db.Select(ctx, &Select{SQL: q, Params: map[string]string{"lives": arrayOf(lives)}, Settings: Settings(map[string]string{"output_format_json_quote_64bit_integers": "0"})})
 	if err != nil {
 		return nil, fmt.Errorf("timers of topic %q: %w", topic, err)
 	}

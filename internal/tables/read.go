@@ -15,7 +15,7 @@ type scan func(into ...any) error
 func (db *DB) each(ctx context.Context, what string, f func(scan) error, statement string, args ...any) error {
 	rows, err := db.conn.Query(ctx, statement, args...)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, refusal(err))
+		return fmt.Errorf("%s: %w", what, Refusal(err))
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
@@ -24,7 +24,7 @@ func (db *DB) each(ctx context.Context, what string, f func(scan) error, stateme
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("%s: %w", what, refusal(err))
+		return fmt.Errorf("%s: %w", what, Refusal(err))
 	}
 	return nil
 }
@@ -48,8 +48,8 @@ func (db *DB) names(ctx context.Context, what, statement string, args ...any) (n
 	return names, err
 }
 
-// heads reads an answer of shards and their highest positions.
-func (db *DB) heads(ctx context.Context, what, statement string) (map[schemas.Shard]uint64, error) {
+// HeadsBy reads an answer of shards and their highest positions.
+func (db *DB) HeadsBy(ctx context.Context, what, statement string) (map[schemas.Shard]uint64, error) {
 	heads := map[schemas.Shard]uint64{}
 	return heads, db.eachMade(ctx, what, func(scan scan) error {
 		var shard, pos uint64
@@ -70,4 +70,19 @@ func ofShard(topic string, f func(read func(into ...any) (schemas.ShardRef, erro
 			return schemas.ShardRef{Topic: topic, Month: schemas.Month(month), ID: schemas.Shard(id)}, err
 		})
 	}
+}
+
+// EachShard runs a statement whose rows are a month, a shard and so many numbers.
+func (db *DB) EachShard(ctx context.Context, topic, q string, f func(schemas.ShardRef, []uint64), count int) error {
+	return db.each(ctx, fmt.Sprintf("shards of topic %q", topic), ofShard(topic, func(read func(...any) (schemas.ShardRef, error)) error {
+		n, into := make([]uint64, count), make([]any, count)
+		for i := range n {
+			into[i] = &n[i]
+		}
+		ref, err := read(into...)
+		if err == nil {
+			f(ref, n)
+		}
+		return err
+	}), q)
 }

@@ -37,52 +37,83 @@ func (db *DB) TableState(ctx context.Context, name string) (s TableState, err er
 // Freeze makes a topic's table refuse every insert, and returns when none that set
 // out before is under way: its heads then stay as they are.
 func (db *DB) Freeze(ctx context.Context, topic string) error {
-	fail := func(err error) error { return fmt.Errorf("freezing table %s: %w", topic, refusal(err)) }
+	fail := func(err error) error { return fmt.Errorf("freezing table %s: %w", topic, Refusal(err)) }
 	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT IF NOT EXISTS %s CHECK 0", sql.QuotedTable(db.Database, topic), frozenConstraint)); err != nil {
 		return fail(err)
 	}
 	// An insert takes the table as it is when it begins; one that is listed from
 	// now on sees the constraint.
-	return db.ended(ctx, queryPrefix(db.Database, topic), fail)
+	return db.Ended(ctx, queryPrefix(db.Database, topic), fail)
 }
 
 // freezePoll is how often Freeze looks; an insert takes some tens of milliseconds.
 const freezePoll = 20 * time.Millisecond
 
+// Ended waits until no statement runs which began before, of those whose query ids have a prefix.
+func (db *DB) Ended(ctx context.Context, prefix string, fail func(error) error) error {
+	var at int64
+	if err := db.conn.QueryRow(ctx, "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&at); err != nil {
+		return fail(err)
+	}
+	q := fmt.Sprintf("SELECT count() FROM system.processes WHERE startsWith(query_id, '%s') AND toUnixTimestamp64Micro(now64(6)) - toInt64(elapsed * 1e6) <= %d",
+		prefix, at)
+	return db.none(ctx, q, fail)
+}
+
+// none waits until a count is 0.
+func (db *DB) none(ctx context.Context, q string, fail func(error) error) error {
+	tick := time.NewTicker(freezePoll)
+	defer tick.Stop()
+	for {
+		var n uint64
+		if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
+			return fail(err)
+		}
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fail(ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
 // Thaw lets a table take inserts again.
 func (db *DB) Thaw(ctx context.Context, name string) error {
 	err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s", sql.QuotedTable(db.Database, name), frozenConstraint))
 	if err != nil {
-		return fmt.Errorf("letting table %s take inserts again: %w", name, refusal(err))
+		return fmt.Errorf("letting table %s take inserts again: %w", name, Refusal(err))
 	}
 	return nil
 }
 
 // Exchange gives two tables each other's name, at once.
 func (db *DB) Exchange(ctx context.Context, a, b string) error {
-	return db.ddl(ctx, "exchanging tables "+a+" and "+b, fmt.Sprintf("EXCHANGE TABLES %s AND %s", sql.QuotedTable(db.Database, a), sql.QuotedTable(db.Database, b)))
+	return db.DDL(ctx, "exchanging tables "+a+" and "+b, fmt.Sprintf("EXCHANGE TABLES %s AND %s", sql.QuotedTable(db.Database, a), sql.QuotedTable(db.Database, b)))
 }
 
 // Rename gives a table another name.
 func (db *DB) Rename(ctx context.Context, from, to string) error {
-	return db.ddl(ctx, "renaming table "+from, fmt.Sprintf("RENAME TABLE %s TO %s", sql.QuotedTable(db.Database, from), sql.QuotedTable(db.Database, to)))
+	return db.DDL(ctx, "renaming table "+from, fmt.Sprintf("RENAME TABLE %s TO %s", sql.QuotedTable(db.Database, from), sql.QuotedTable(db.Database, to)))
 }
 
 // Drop drops a table, if there is one.
 func (db *DB) Drop(ctx context.Context, name string) error {
-	return db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s", sql.QuotedTable(db.Database, name)))
+	return db.DDL(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s", sql.QuotedTable(db.Database, name)))
 }
 
 // CreateLike makes the topic's table under another name, as it would be made now.
 func (db *DB) CreateLike(ctx context.Context, t *schemas.Topic, name string) error {
 	named := *t
 	named.Name = name
-	return db.ddl(ctx, "making table "+name, sql.CreateTable(&named, db.Database))
+	return db.DDL(ctx, "making table "+name, sql.CreateTable(&named, db.Database))
 }
 
-func (db *DB) ddl(ctx context.Context, what, statement string) error {
+func (db *DB) DDL(ctx context.Context, what, statement string) error {
 	if err := db.conn.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("%s: %w", what, refusal(err))
+		return fmt.Errorf("%s: %w", what, Refusal(err))
 	}
 	return nil
 }
@@ -191,7 +222,7 @@ func (db *DB) CopyRows(ctx context.Context, c *Copy) error {
 	q.Set("insert_deduplication_token", fmt.Sprintf("%s:%s:%d:%d", c.To, c.Shard, c.After, c.Attempt))
 	statement := sql.CopyRows{
 		From: sql.QuotedTable(db.Database, c.From), To: sql.QuotedTable(db.Database, c.To), Columns: quotedList(cols),
-		Month: uint32(c.Month), Shard: uint64(c.Shard), Above: c.After, UpTo: c.UpTo, Moved: textHeadMoved,
+		Month: uint32(c.Month), Shard: uint64(c.Shard), Above: c.After, UpTo: c.UpTo, Moved: TextHeadMoved,
 	}.SQL()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), strings.NewReader(statement))
 	if err != nil {

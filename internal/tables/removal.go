@@ -46,13 +46,13 @@ type Fence struct {
 // drop, and a caller that drops by name alone may be stopped until the name is another topic's.
 func (db *DB) Fence(ctx context.Context, topic string) (*Fence, error) {
 	f := &Fence{db, fmt.Sprintf("%s.fence.%016x", topic, rand.Uint64())}
-	return f, db.ddl(ctx, "making table "+f.name, fmt.Sprintf("CREATE TABLE %s (x UInt8) ENGINE = MergeTree ORDER BY tuple()", sql.QuotedTable(db.Database, f.name)))
+	return f, db.DDL(ctx, "making table "+f.name, fmt.Sprintf("CREATE TABLE %s (x UInt8) ENGINE = MergeTree ORDER BY tuple()", sql.QuotedTable(db.Database, f.name)))
 }
 
 // Drop drops the fence and then a table or view of whatever size, in one statement that ends where one of them is not there, and
 // returns once the files are gone.
 func (f *Fence) Drop(ctx context.Context, name string) error {
-	err := f.db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE %s, %s SYNC SETTINGS max_table_size_to_drop = 0, max_partition_size_to_drop = 0",
+	err := f.db.DDL(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE %s, %s SYNC SETTINGS max_table_size_to_drop = 0, max_partition_size_to_drop = 0",
 		sql.QuotedTable(f.db.Database, f.name), sql.QuotedTable(f.db.Database, name)))
 	if refused := (*Error)(nil); errors.As(err, &refused) && refused.Code == codeUnknownTable {
 		return nil

@@ -18,7 +18,7 @@ import (
 // looks again later.
 func (db *DB) DropShard(ctx context.Context, ref schemas.ShardRef) error {
 	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
-	if err := refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
+	if err := Refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
 		return fmt.Errorf("dropping %s: %w", ref, err)
 	}
 	return nil
@@ -41,7 +41,7 @@ func (db *DB) ClearFields(ctx context.Context, t *schemas.Topic, m schemas.Month
 	uncleared := func() (n uint64, err error) {
 		// On disk: as if no patch were there.
 		q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND (%s) SETTINGS apply_patch_parts = 0", table, uint32(m), uint64(s), left)
-		err = refusal(db.conn.QueryRow(ctx, q).Scan(&n))
+		err = Refusal(db.conn.QueryRow(ctx, q).Scan(&n))
 		return n, err
 	}
 	n, err := uncleared()
@@ -55,12 +55,12 @@ func (db *DB) ClearFields(ctx context.Context, t *schemas.Topic, m schemas.Month
 		return err
 	}
 	if err := db.conn.Exec(ctx, fmt.Sprintf("UPDATE %s SET %s IN PARTITION ID '%s' WHERE %s", table, set, partition, left)); err != nil {
-		return fail(refusal(err))
+		return fail(Refusal(err))
 	}
 	for range rewrites {
 		q := fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL SETTINGS optimize_throw_if_noop = 1", table, partition)
 		if err := db.conn.Exec(ctx, q); err != nil {
-			return fail(refusal(err))
+			return fail(Refusal(err))
 		}
 		if n, err = uncleared(); err != nil {
 			return fail(err)

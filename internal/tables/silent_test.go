@@ -269,7 +269,7 @@ func TestClassify(t *testing.T) {
 		"busy":        {&Error{Code: codeTooManyParts}, Overloaded},
 		"queries":     {&Error{Code: codeTooManyQueries}, Overloaded},
 		"no space":    {&Error{Code: codeNotEnoughSpace}, Overloaded},
-		"moved":       {&Error{Code: codeThrowIf, Text: textHeadMoved}, Moved},
+		"moved":       {&Error{Code: codeThrowIf, Text: TextHeadMoved}, Moved},
 		"vanished":    {fmt.Errorf("%w: silent", ErrVanished), Moved},
 		"no table":    {&Error{Code: codeUnknownTable}, Missing},
 		"syntax":      {&Error{Code: 62}, Refused},

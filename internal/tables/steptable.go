@@ -31,10 +31,10 @@ const (
 	abandonedAfter = time.Hour
 )
 
-// withStepTable makes a table for one step, calls f with its quoted name, and drops it again. Those
+// WithStepTable makes a table for one step, calls f with its quoted name, and drops it again. Those
 // that a crash left are dropped first. A mutation of the table that f leaves behind with an
 // error is ended: without what it names it would fail forever, and hold up those after it.
-func (db *DB) withStepTable(ctx context.Context, table, definition string, f func(quoted string) error) (err error) {
+func (db *DB) WithStepTable(ctx context.Context, table, definition string, f func(quoted string) error) (err error) {
 	if err := db.dropAbandoned(ctx, table, abandonedAfter); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (db *DB) withStepTable(ctx context.Context, table, definition string, f fun
 	_, _ = rand.Read(b[:]) // never fails: see its documentation
 	name := table + stepInfix + hex.EncodeToString(b[:])
 	quoted := sql.QuotedTable(db.Database, name)
-	if err := db.ddl(ctx, "making a table for a step in "+table, fmt.Sprintf("CREATE TABLE %s %s", quoted, definition)); err != nil {
+	if err := db.DDL(ctx, "making a table for a step in "+table, fmt.Sprintf("CREATE TABLE %s %s", quoted, definition)); err != nil {
 		return err
 	}
 	defer func() {
@@ -51,7 +51,7 @@ func (db *DB) withStepTable(ctx context.Context, table, definition string, f fun
 		if err != nil {
 			err = errors.Join(err, db.killMutation(last, table, name))
 		}
-		err = errors.Join(err, db.ddl(last, "dropping the table of a step in "+table, "DROP TABLE IF EXISTS "+quoted+" SYNC"))
+		err = errors.Join(err, db.DDL(last, "dropping the table of a step in "+table, "DROP TABLE IF EXISTS "+quoted+" SYNC"))
 	}()
 	return f(quoted)
 }
@@ -68,7 +68,7 @@ func (db *DB) dropAbandoned(ctx context.Context, table string, age time.Duration
 		if err := db.killMutation(ctx, table, name); err != nil {
 			return err
 		}
-		if err := db.ddl(ctx, "dropping table "+name, "DROP TABLE IF EXISTS "+sql.QuotedTable(db.Database, name)+" SYNC"); err != nil {
+		if err := db.DDL(ctx, "dropping table "+name, "DROP TABLE IF EXISTS "+sql.QuotedTable(db.Database, name)+" SYNC"); err != nil {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func (db *DB) dropAbandoned(ctx context.Context, table string, age time.Duration
 // killMutation ends mutations of a table that name another, which goes. What they did stays.
 func (db *DB) killMutation(ctx context.Context, table, named string) error {
 	if err := db.conn.Exec(ctx, "KILL MUTATION WHERE database = $1 AND table = $2 AND position(command, $3) > 0 SYNC", db.Database, table, named); err != nil {
-		return fmt.Errorf("ending a mutation of %s: %w", table, refusal(err))
+		return fmt.Errorf("ending a mutation of %s: %w", table, Refusal(err))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestKilledMutation(t *testing.T) {
 	exec("INSERT INTO " + table + " SELECT number FROM numbers(10)")
 	exec("SYSTEM STOP MERGES " + table) // so that the mutation waits, as behind a busy server
 	stop := errors.New("the caller stopped")
-	err := db.withStepTable(ctx, "sums", "(n UInt64) ENGINE = Memory", func(keys string) error {
+	err := db.WithStepTable(ctx, "sums", "(n UInt64) ENGINE = Memory", func(keys string) error {
 		exec("INSERT INTO " + keys + " SELECT 3")
 		exec(fmt.Sprintf("ALTER TABLE %s DELETE WHERE n IN (SELECT n FROM %s) SETTINGS mutations_sync = 0", table, keys))
 		return stop

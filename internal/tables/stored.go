@@ -68,7 +68,7 @@ func (db *DB) Stored(ctx context.Context, ref schemas.ShardRef) (schemas.Stored,
 	q := fmt.Sprintf("SELECT count(), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly,
 		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&out.Rows, &out.MinTs, &out.MaxTs); err != nil {
-		return out, fmt.Errorf("rows of %s: %w", ref, refusal(err))
+		return out, fmt.Errorf("rows of %s: %w", ref, Refusal(err))
 	}
 	return out, nil
 }
@@ -106,7 +106,7 @@ func (db *DB) WeightedIDs(ctx context.Context, ref schemas.ShardRef, least, head
 		Table: sql.QuotedTable(db.Database, ref.Topic), Month: uint32(ref.Month), Shard: uint64(ref.ID), Least: least, UpTo: head, HashSQL: schemas.IDHashSQL,
 	}.SQL()
 	if err := db.conn.QueryRow(ctx, q).Scan(&ids, &weighted); err != nil {
-		return 0, 0, fmt.Errorf("positions of %s: %w", ref, refusal(err))
+		return 0, 0, fmt.Errorf("positions of %s: %w", ref, Refusal(err))
 	}
 	return ids, weighted, nil
 }

@@ -74,10 +74,10 @@ func (db *DB) groups(ctx context.Context, ref schemas.ShardRef, more string) ([]
 	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct, %s AS IDs FROM %s WHERE month = %d AND shard = %d%s GROUP BY pos ORDER BY pos",
 		schemas.IDSumSQL, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), more)
 	if err := db.conn.Select(ctx, &out, q); err != nil {
-		if errors.Is(refusal(err), ErrNoTable) {
+		if errors.Is(Refusal(err), ErrNoTable) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("positions of %s: %w", ref, refusal(err))
+		return nil, fmt.Errorf("positions of %s: %w", ref, Refusal(err))
 	}
 	return out, nil
 }
@@ -93,7 +93,7 @@ type RowKey struct {
 func (db *DB) RowKeys(ctx context.Context, ref schemas.ShardRef, lo, hi uint64, f func(RowKey) error) error {
 	q := fmt.Sprintf("SELECT toString(id), toUnixTimestamp64Nano(ts), pos FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",
 		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
-	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+	err := db.Lines(ctx, &Select{SQL: q, Settings: Settings()}, func(line string) error {
 		var k RowKey
 		if _, err := fmt.Sscan(line, &k.ID, &k.Ts, &k.Pos); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (db *DB) Copies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (
 	q := fmt.Sprintf("SELECT toUInt64(count() - uniqExact(sipHash128(*))) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d",
 		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-		return 0, fmt.Errorf("copies in %s: %w", ref, refusal(err))
+		return 0, fmt.Errorf("copies in %s: %w", ref, Refusal(err))
 	}
 	return n, nil
 }
@@ -122,7 +122,7 @@ func (db *DB) Copies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (
 func (db *DB) CountTwins(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (n uint64, err error) {
 	q := sql.CountTwins{Table: sql.QuotedTable(db.Database, ref.Topic), Month: uint32(ref.Month), Shard: uint64(ref.ID), Above: lo, UpTo: hi}.SQL()
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-		return 0, fmt.Errorf("twins in %s: %w", ref, refusal(err))
+		return 0, fmt.Errorf("twins in %s: %w", ref, Refusal(err))
 	}
 	return n, nil
 }
@@ -131,7 +131,7 @@ func (db *DB) CountTwins(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 func (db *DB) Twins(ctx context.Context, ref schemas.ShardRef, rows string) (map[RowKey][]uint64, error) {
 	q := sql.Twins{Table: sql.QuotedTable(db.Database, ref.Topic), Month: uint32(ref.Month), Shard: uint64(ref.ID), Rows: rows}.SQL()
 	out := map[RowKey][]uint64{}
-	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+	err := db.Lines(ctx, &Select{SQL: q, Settings: Settings()}, func(line string) error {
 		var k RowKey
 		var there uint64
 		if _, err := fmt.Sscan(line, &k.ID, &k.Ts, &k.Pos, &there); err != nil {
@@ -171,7 +171,7 @@ const dropTries = 10
 
 func (db *DB) dropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) error {
 	fail := func(err error) error {
-		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, ref, refusal(err))
+		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, ref, Refusal(err))
 	}
 	table := sql.QuotedTable(db.Database, ref.Topic)
 	beside := sql.QuotedTable(db.Database, secondTable(ref.Topic, ref.ID))
@@ -224,7 +224,7 @@ func (db *DB) Comment(ctx context.Context, topic string) (string, error) {
 	var comment string
 	err := db.conn.QueryRow(ctx, "SELECT any(comment) FROM system.tables WHERE database = $1 AND name = $2", db.Database, topic).Scan(&comment)
 	if err != nil {
-		return "", fmt.Errorf("comment of topic %q's table: %w", topic, refusal(err))
+		return "", fmt.Errorf("comment of topic %q's table: %w", topic, Refusal(err))
 	}
 	return comment, nil
 }
@@ -236,7 +236,7 @@ func (db *DB) Columns(ctx context.Context, topic string) ([]schemas.Column, erro
 	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? AND NOT (name IN (?, ?) AND default_kind = 'MATERIALIZED') AND default_kind != 'ALIAS' ORDER BY position",
 		db.Database, topic, schemas.ColIdentity, kinds.ColSeries)
 	if err != nil {
-		return nil, fmt.Errorf("columns of topic %q: %w", topic, refusal(err))
+		return nil, fmt.Errorf("columns of topic %q: %w", topic, Refusal(err))
 	}
 	return out, nil
 }

@@ -122,7 +122,7 @@ func (db *DB) Address() string { return db.base }
 // Ping asks the server for its version and refuses one older than MinVersion.
 func (db *DB) Ping(ctx context.Context) (version string, err error) {
 	if err := db.conn.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
-		return "", fmt.Errorf("ClickHouse at %s: %w", db.base, refusal(err))
+		return "", fmt.Errorf("ClickHouse at %s: %w", db.base, Refusal(err))
 	}
 	var have, want [2]int
 	_, _ = fmt.Sscanf(version, "%d.%d", &have[0], &have[1])
@@ -140,7 +140,7 @@ func (db *DB) ReceiveTimeout(ctx context.Context) (time.Duration, error) {
 	var seconds float64
 	err := db.conn.QueryRow(ctx, "SELECT toFloat64(value) FROM system.settings WHERE name = 'http_receive_timeout'").Scan(&seconds)
 	if err != nil {
-		return 0, fmt.Errorf("ClickHouse at %s: %w", db.base, refusal(err))
+		return 0, fmt.Errorf("ClickHouse at %s: %w", db.base, Refusal(err))
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
@@ -149,7 +149,7 @@ func (db *DB) ReceiveTimeout(ctx context.Context) (time.Duration, error) {
 func (db *DB) Uptime(ctx context.Context) (time.Duration, error) {
 	var seconds uint64
 	if err := db.conn.QueryRow(ctx, "SELECT toUInt64(uptime())").Scan(&seconds); err != nil {
-		return 0, fmt.Errorf("ClickHouse at %s: %w", db.base, refusal(err))
+		return 0, fmt.Errorf("ClickHouse at %s: %w", db.base, Refusal(err))
 	}
 	return time.Duration(seconds) * time.Second, nil
 }
@@ -166,7 +166,7 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 			continue
 		}
 		if err := db.conn.Exec(ctx, ddl); err != nil {
-			return fmt.Errorf("table of topic %q: %w", t.Name, refusal(err))
+			return fmt.Errorf("table of topic %q: %w", t.Name, Refusal(err))
 		}
 	}
 	if err := db.EnsureDerived(ctx, t); err != nil {
@@ -174,6 +174,24 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	}
 	if wrong, err := db.Foreign(ctx, *t); err != nil || len(wrong) > 0 {
 		return errors.Join(err, wrong[t.Name])
+	}
+	return nil
+}
+
+// EnsureDerived makes the tables that are filled from the topic's, and the view that people
+// select from. The topic's own table must exist.
+func (db *DB) EnsureDerived(ctx context.Context, t *schemas.Topic) error {
+	for _, name := range t.DerivedTables() {
+		if err := db.DDL(ctx, "making table "+schemas.DerivedTable(t.Name, name), sql.CreateDerived(t, db.Database, name)); err != nil {
+			return err
+		}
+	}
+	if !t.HasOnce() {
+		return nil
+	}
+	view := sql.View{Name: t.Name + schemas.ViewOnce, Select: sql.OnceSelect(t, db.Database)}
+	if err := db.ensureView(ctx, view); err != nil {
+		return fmt.Errorf("view %s: %w", view.Name, Refusal(err))
 	}
 	return nil
 }
@@ -196,7 +214,7 @@ const planOnly = "optimize_move_to_prewhere = 0, compile_expressions = 0"
 func (db *DB) HeadRows(ctx context.Context, ref schemas.ShardRef) (pos, rows uint64, err error) {
 	q := fmt.Sprintf("SELECT max(pos), count() FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&pos, &rows); err != nil {
-		return 0, 0, fmt.Errorf("head of %s: %w", ref, refusal(err))
+		return 0, 0, fmt.Errorf("head of %s: %w", ref, Refusal(err))
 	}
 	return pos, rows, nil
 }
@@ -210,7 +228,7 @@ func (db *DB) Holds(ctx context.Context, ref schemas.ShardRef, f *schemas.Frame,
 	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d AND pos <= %d AND ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND id IN ('%s') FORMAT TSV",
 		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi, f.MinTs, f.MaxTs, strings.Join(ids, "','"))
 	var n uint64
-	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+	err := db.Lines(ctx, &Select{SQL: q, Settings: Settings()}, func(line string) error {
 		_, err := fmt.Sscan(line, &n)
 		return err
 	})
@@ -223,14 +241,14 @@ func (db *DB) Holds(ctx context.Context, ref schemas.ShardRef, f *schemas.Frame,
 // Heads are the heads of all shards of a topic that have rows: none when its
 // table was not made yet.
 func (db *DB) Heads(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
-	return db.heads(ctx, fmt.Sprintf("heads of topic %q", topic), "SELECT shard, max(pos) FROM "+sql.QuotedTable(db.Database, topic)+" GROUP BY shard")
+	return db.HeadsBy(ctx, fmt.Sprintf("heads of topic %q", topic), "SELECT shard, max(pos) FROM "+sql.QuotedTable(db.Database, topic)+" GROUP BY shard")
 }
 
 // Conn is the clickhouse-go connection, for reads of other packages.
 func (db *DB) Conn() driver.Conn { return db.conn }
 
-// refusal turns clickhouse-go's exception into *Error.
-func refusal(err error) error {
+// Refusal turns clickhouse-go's exception into *Error.
+func Refusal(err error) error {
 	var ex *clickhouse.Exception
 	if errors.As(err, &ex) {
 		return &Error{Code: int(ex.Code), Text: firstLine(ex.Message)}

@@ -39,7 +39,7 @@ func (db *DB) MeantTimers(ctx context.Context, topic string, lane int, c Conditi
 		params[k] = v
 	}
 	q := sql.MeantTimers{Table: sql.QuotedTable(db.Database, topic), Where: sql.InLane(lane), Meant: c.SQL, Limit: n}.SQL()
-	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
+	err = db.Lines(ctx, &Select{SQL: q, Params: params, Settings: Settings()}, func(line string) error {
 		t := MeantTimer{}
 		if _, err := fmt.Fscan(strings.NewReader(line), &t.Group, &t.ID, &t.Slot, &t.Life); err != nil {
 			return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)

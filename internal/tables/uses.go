@@ -45,7 +45,7 @@ func (db *DB) Uses(ctx context.Context, t *schemas.Topic) (Use, error) {
 	}
 	q := fmt.Sprintf("SELECT %s FROM %s SETTINGS max_rows_to_read = %d, read_overflow_mode = 'break', max_execution_time = %d, timeout_overflow_mode = 'break'",
 		strings.Join(columns, ", "), sql.QuotedTable(db.Database, t.Name), usesRows, usesSeconds)
-	err := refusal(db.conn.QueryRow(ctx, q).Scan(into...))
+	err := Refusal(db.conn.QueryRow(ctx, q).Scan(into...))
 	if errors.Is(err, ErrNoTable) {
 		return u, nil
 	}

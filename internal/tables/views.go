@@ -21,7 +21,7 @@ const viewMark = "made by almanac, "
 func (db *DB) EnsureViews(ctx context.Context, t *schemas.Topic) error {
 	for _, v := range sql.Views(t, db.Database) {
 		if err := db.ensureView(ctx, v); err != nil {
-			return fmt.Errorf("view %s: %w", v.Name, refusal(err))
+			return fmt.Errorf("view %s: %w", v.Name, Refusal(err))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
@@ -46,7 +47,7 @@ func (r *Reader) snapshot(ctx context.Context, topic string) (*snapshot, error) 
 // list reads up to where the topic's series are listed. Reads of the list assert that it
 // reaches as far.
 func (r *Reader) list(ctx context.Context, s *snapshot) error {
-	at, err := r.db.Listed(ctx, s.Topic)
+	at, err := derived.Of(r.db).Listed(ctx, s.Topic)
 	s.Listed(at)
 	s.noList = at == nil && err == nil
 	return err

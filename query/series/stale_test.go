@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
@@ -19,7 +20,7 @@ func TestStaleList(t *testing.T) {
 	r.insert(first)
 	r.Round()
 	r.insert(point{metric: "cpu", labels: map[string]string{"host": "b"}, at: at, value: 2})
-	d, err := r.DB.Derived(t.Context(), &r.Topic)
+	d, err := derived.Of(r.DB).State(t.Context(), &r.Topic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,10 +28,10 @@ func TestStaleList(t *testing.T) {
 	if was.Series == 0 || was.Stored.Head <= was.Series {
 		t.Fatalf("%+v", was)
 	}
-	if err := r.DB.DropDerived(t.Context(), first.ref(), r.Reg.Dropped("cpu")); err != nil { // as an erasure does
+	if err := derived.Of(r.DB).Drop(t.Context(), first.ref(), r.Reg.Dropped("cpu")); err != nil { // as an erasure does
 		t.Fatal(err)
 	}
-	if err := r.DB.FillSeries(t.Context(), &r.Topic, first.ref(), was.Series, was.Series, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {
+	if err := derived.Of(r.DB).FillSeries(t.Context(), &r.Topic, first.ref(), was.Series, was.Series, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {
 		t.Errorf("a fill above what was dropped: %v", err)
 	}
 	r.Round()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
@@ -73,7 +74,7 @@ func TestSpoiledSums(t *testing.T) {
 	if dropped := r.round(""); len(dropped) != 1 || !strings.Contains(dropped[0], "which its rows do not") {
 		t.Errorf("dropped: %v", dropped)
 	}
-	d, err := r.DB.Derived(t.Context(), &r.Topic)
+	d, err := derived.Of(r.DB).State(t.Context(), &r.Topic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,18 +124,18 @@ func TestStaleDerivedState(t *testing.T) {
 				later := diff
 				later.cause = "c-2"
 				r.insert(later)
-			} else if err := r.DB.ExamineRepeats(t.Context(), &r.Topic, diff.ref(), 0, 0, 1); err != nil { // as far as its first insert
+			} else if err := derived.Of(r.DB).ExamineRepeats(t.Context(), &r.Topic, diff.ref(), 0, 0, 1); err != nil { // as far as its first insert
 				t.Fatal(err)
 			}
-			d, err := r.DB.Derived(t.Context(), &r.Topic)
+			d, err := derived.Of(r.DB).State(t.Context(), &r.Topic)
 			if err != nil {
 				t.Fatal(err)
 			}
 			was := d.Shards[diff.ref()]
-			if err := r.DB.DropDerived(t.Context(), diff.ref(), r.Reg.Dropped("usage")); err != nil {
+			if err := derived.Of(r.DB).Drop(t.Context(), diff.ref(), r.Reg.Dropped("usage")); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.DB.ExamineRepeats(t.Context(), &r.Topic, diff.ref(), was.Epoch, was.Examined, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {
+			if err := derived.Of(r.DB).ExamineRepeats(t.Context(), &r.Topic, diff.ref(), was.Epoch, was.Examined, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {
 				t.Errorf("an examination of what was dropped: %v", err)
 			}
 			req := Request{From: at(t, "2026-02-01T00:00:00Z"), To: at(t, "2026-03-01T00:00:00Z"), GroupBy: ByCustomer}
@@ -164,7 +165,7 @@ func TestErasedFirst(t *testing.T) {
 	if err := r.DB.DropShard(t.Context(), first.ref()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.DB.DropDerived(t.Context(), first.ref(), r.Reg.Dropped("usage")); err != nil {
+	if err := derived.Of(r.DB).Drop(t.Context(), first.ref(), r.Reg.Dropped("usage")); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("0 7 %d 1 0", 7*(req.To.UnixMilli()-again.ms))
@@ -276,14 +277,14 @@ func TestCopyOfADroppedDiff(t *testing.T) {
 	r.round("")
 	check("another copy examined")
 	for _, ref := range []schemas.ShardRef{copied.ref(), stays.ref(), late.ref()} {
-		if err := r.DB.DropDerived(t.Context(), ref, r.Reg.Dropped("usage")); err != nil {
+		if err := derived.Of(r.DB).Drop(t.Context(), ref, r.Reg.Dropped("usage")); err != nil {
 			t.Fatal(err)
 		}
 		check(fmt.Sprint("derived of ", ref, " dropped"))
 		r.round("")
 		check(fmt.Sprint(ref, " derived again"))
 	}
-	if err := r.DB.DropAllDerived(t.Context(), &r.Topic, r.Reg.Dropped("usage")); err != nil {
+	if err := derived.Of(r.DB).DropAll(t.Context(), &r.Topic, r.Reg.Dropped("usage")); err != nil {
 		t.Fatal(err)
 	}
 	check("all derived dropped")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
@@ -107,7 +108,7 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 	took, heads := time.Since(began), uint64(pos+2*seconds*ticks)
 	used := cpu() - usedBefore
 	embeddedtest.Eventually(t, 10*time.Minute, func() error {
-		got, err := r.DB.Examined(t.Context(), "usage")
+		got, err := derived.Of(r.DB).Examined(t.Context(), "usage")
 		for s, p := range got {
 			if err == nil && p != heads {
 				err = fmt.Errorf("%s is examined up to %d of %d", s, p, heads)
@@ -119,7 +120,7 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if n, err := r.DB.Repeats(t.Context(), "usage"); err != nil || n != uint64(seconds*ticks*copies) {
+	if n, err := derived.Of(r.DB).Repeats(t.Context(), "usage"); err != nil || n != uint64(seconds*ticks*copies) {
 		t.Errorf("%d are marked, want %d (%v)", n, seconds*ticks*copies, err)
 	}
 	slices.Sort(behind)

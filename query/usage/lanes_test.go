@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/internal/query/once/oncetest"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -71,7 +72,7 @@ func TestCopiesInTheirLanes(t *testing.T) {
 				if round == 2 { // as an erasure that takes a shard whole does
 					gone := r.Shards()[rng.IntN(len(r.Shards()))]
 					r.Exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", sql.QuotedTable(r.DB.Database, "audit"), gone.PartitionID()))
-					if err := r.DB.DropDerived(t.Context(), gone, r.Reg.Dropped("audit")); err != nil {
+					if err := derived.Of(r.DB).Drop(t.Context(), gone, r.Reg.Dropped("audit")); err != nil {
 						t.Fatal(err)
 					}
 					delete(stored, gone)
@@ -128,7 +129,7 @@ func TestALookReadsItsLane(t *testing.T) {
 		}
 	}
 	for _, l := range topics {
-		if n, err := l.DB.Repeats(t.Context(), "audit"); err != nil || n != uint64(rows/10) {
+		if n, err := derived.Of(l.DB).Repeats(t.Context(), "audit"); err != nil || n != uint64(rows/10) {
 			t.Errorf("%d lanes: %d copies, %v; there are %d in the lane", l.Topic.Lanes, n, err, rows/10)
 		}
 	}
@@ -186,7 +187,7 @@ func (l *laneTopic) look() {
 func (l *laneTopic) examine() {
 	l.T.Helper()
 	begin := time.Now()
-	if errs := l.DB.ExamineAll(l.T.Context(), &l.Topic, 0, []tables.DerivedState{{Ref: l.ref, To: 10}}); errs[0] != nil {
+	if errs := derived.Of(l.DB).ExamineAll(l.T.Context(), &l.Topic, 0, []derived.Step{{Ref: l.ref, To: 10}}); errs[0] != nil {
 		l.T.Fatal(errs[0])
 	}
 	l.examined = min(l.examined, time.Since(begin))

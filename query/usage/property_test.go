@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"
@@ -98,7 +99,7 @@ func (r *rig) step(s *step) {
 	case s.do == "lose-sums":
 		r.Exec("ALTER TABLE " + sql.QuotedTable(r.DB.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
 	case s.do == "lose-repeats":
-		if err := r.DB.DropDerived(r.T.Context(), refs[s.pick%len(refs)], r.Reg.Dropped("usage")); err != nil {
+		if err := derived.Of(r.DB).Drop(r.T.Context(), refs[s.pick%len(refs)], r.Reg.Dropped("usage")); err != nil {
 			r.T.Fatal(err)
 		}
 	case s.do == "read":
@@ -110,13 +111,13 @@ func (r *rig) step(s *step) {
 // sumExamined adds to a shard's sums what was examined.
 func (r *rig) sumExamined(ref schemas.ShardRef) {
 	r.T.Helper()
-	examined, err := r.DB.Examined(r.T.Context(), "usage")
+	examined, err := derived.Of(r.DB).Examined(r.T.Context(), "usage")
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	summed, err := r.DB.Summed(r.T.Context(), "usage")
+	summed, err := derived.Of(r.DB).Summed(r.T.Context(), "usage")
 	if err == nil && summed[ref.ID] < examined[ref.ID] {
-		err = r.DB.FillSums(r.T.Context(), &r.Topic, ref, summed[ref.ID], examined[ref.ID], 0)
+		err = derived.Of(r.DB).FillSums(r.T.Context(), &r.Topic, ref, summed[ref.ID], examined[ref.ID], 0)
 	}
 	if err != nil {
 		r.T.Fatal(err)

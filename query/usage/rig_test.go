@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/query/once/oncetest"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"
@@ -88,9 +89,9 @@ func (r *rig) insert(rows ...row) {
 // sum brings a shard's sums up to its head.
 func (r *rig) sum(ref schemas.ShardRef) {
 	r.T.Helper()
-	at, err := r.DB.Summed(r.T.Context(), "usage")
+	at, err := derived.Of(r.DB).Summed(r.T.Context(), "usage")
 	if err == nil && at[ref.ID] < r.Pos[ref] {
-		err = r.DB.FillSums(r.T.Context(), &r.Topic, ref, at[ref.ID], r.Pos[ref], 0)
+		err = derived.Of(r.DB).FillSums(r.T.Context(), &r.Topic, ref, at[ref.ID], r.Pos[ref], 0)
 	}
 	if err != nil {
 		r.T.Fatal(err)

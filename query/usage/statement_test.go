@@ -9,7 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/internal/registry"
-	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -122,8 +122,8 @@ func (s *scene) snapshot(examined func(int) uint64) *snapshot {
 	snap := &snapshot{Snapshot: &once.Snapshot{Topic: &s.t, Database: "db", Marks: 2}}
 	for i, span := range [][2]int64{{at(1, 1), at(1, 5)}, {at(1, 2), at(1, 20)}, {at(2, 1), at(2, 2)}, {at(2, 1), at(2, 2)}} {
 		ref := schemas.ShardRef{Topic: "usage", Month: schemas.MonthOf(span[0]), ID: schemas.Shard(uint64(i) << schemas.LaneShift)}
-		sh := once.Shard{Ref: ref, Closed: i == 1, Entry: registry.Shard{}, DerivedShard: tables.DerivedShard{
-			Stored: schemas.Stored{Rows: 9, Head: 9, MinTs: span[0], MaxTs: span[1]}, Examined: examined(i), Sums: tables.Sums{Pos: 8, N: 7, Repeats: 1},
+		sh := once.Shard{Ref: ref, Closed: i == 1, Entry: registry.Shard{}, Progress: derived.Progress{
+			Stored: schemas.Stored{Rows: 9, Head: 9, MinTs: span[0], MaxTs: span[1]}, Examined: examined(i), Sums: derived.Sums{Pos: 8, N: 7, Repeats: 1},
 		}}
 		snap.Shards = append(snap.Shards, sh)
 		snap.shards = append(snap.shards, shardState{Shard: sh, exact: true})

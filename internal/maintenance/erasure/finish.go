@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -44,7 +45,7 @@ func (x *Eraser) finish(ctx context.Context, t *ledger.ErasureRecord) error {
 	if entry.Gone() {
 		receipt.Kept, err = x.removeSums(ctx, &e, &entry)
 	} else {
-		err = x.cfg.DB.DropDerived(ctx, entry.Ref(), x.cfg.Registry.Dropped(entry.Topic))
+		err = derived.Of(x.cfg.DB).Drop(ctx, entry.Ref(), x.cfg.Registry.Dropped(entry.Topic))
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
@@ -55,7 +56,7 @@ func (x *Eraser) outlived(ctx context.Context, e *ledger.Erasure) (o outlived, e
 	if len(shards) == 0 {
 		return o, nil
 	}
-	summed, err := x.cfg.DB.Summed(ctx, e.Topic)
+	summed, err := derived.Of(x.cfg.DB).Summed(ctx, e.Topic)
 	if err != nil {
 		return o, err
 	}
@@ -111,7 +112,7 @@ func (x *Eraser) matchingSums(ctx context.Context, e *ledger.Erasure, shards []r
 		refs[i] = shards[i].Ref()
 	}
 	cond, params := e.Names("e")
-	return x.cfg.DB.SumsMatching(ctx, e.Topic, refs, tables.Condition{SQL: cond, Params: params})
+	return derived.Of(x.cfg.DB).SumsMatching(ctx, e.Topic, refs, tables.Condition{SQL: cond, Params: params})
 }
 
 // sums erases in the sums of dropped shards, one after the other, until none has any.
@@ -167,7 +168,7 @@ func (x *Eraser) removeSums(ctx context.Context, e *ledger.Erasure, s *registry.
 			return false, err
 		}
 		cond, params := e.Names("e")
-		if err := x.cfg.DB.EraseSums(ctx, s.Ref(), tables.Condition{SQL: cond, Params: params}); err != nil {
+		if err := derived.Of(x.cfg.DB).EraseSums(ctx, s.Ref(), tables.Condition{SQL: cond, Params: params}); err != nil {
 			return false, err
 		}
 		x.crash("erase.after-sums")

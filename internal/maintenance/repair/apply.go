@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/checkpoint"
@@ -74,16 +75,16 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	case Store:
 		return r.store(ctx, a)
 	case DropCopies:
-		return errors.Join(r.db.DropCopies(ctx, a.ref, a.lo, a.hi), r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic)))
+		return errors.Join(r.db.DropCopies(ctx, a.ref, a.lo, a.hi), derived.Of(r.db).Drop(ctx, a.ref, r.reg.Dropped(a.Topic)))
 	case DropStrange:
 		return r.dropStrange(ctx, a)
 	case DropMoved:
-		return errors.Join(r.dropMoved(ctx, a), r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic)))
+		return errors.Join(r.dropMoved(ctx, a), derived.Of(r.db).Drop(ctx, a.ref, r.reg.Dropped(a.Topic)))
 	case Insert:
 		if err := r.insert(ctx, a); err != nil {
-			return errors.Join(err, r.db.DropDoubted(ctx, a.ref, r.reg.Dropped(a.Topic)))
+			return errors.Join(err, derived.Of(r.db).DropDoubted(ctx, a.ref, r.reg.Dropped(a.Topic)))
 		}
-		return r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic))
+		return derived.Of(r.db).Drop(ctx, a.ref, r.reg.Dropped(a.Topic))
 	case Acknowledge:
 		return r.complete(ctx, a)
 	case CorrectShard:

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -135,7 +136,7 @@ func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.Sha
 	if err != nil {
 		return false, err
 	}
-	d, err := j.cfg.DB.Derived(ctx, t)
+	d, err := derived.Of(j.cfg.DB).State(ctx, t)
 	if err != nil {
 		return false, err
 	}
@@ -236,7 +237,7 @@ func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 		return err
 	}
 	cfg.Crash("janitor.after-clear")
-	if err := cfg.DB.DropDerived(ctx, e.Ref(), cfg.Registry.Dropped(e.Topic)); err != nil {
+	if err := derived.Of(cfg.DB).Drop(ctx, e.Ref(), cfg.Registry.Dropped(e.Topic)); err != nil {
 		return err
 	}
 	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {

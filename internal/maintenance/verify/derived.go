@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -17,7 +18,7 @@ func (v *Verifier) derived(ctx context.Context, t *schemas.Topic, entries []regi
 	if !t.HasOnce() {
 		return nil
 	}
-	d, err := v.db.Derived(ctx, t)
+	d, err := derived.Of(v.db).State(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ var readSettings = map[string]string{
 	"max_query_size":                        "16777216",
 	"max_ast_elements":                      "2000000",
 	"max_expanded_ast_elements":             "2000000",
-	"use_query_condition_cache":             "0", // as in internal/tables/derived.go
+	"use_query_condition_cache":             "0", // as in internal/rollups/derived/fill.go
 	"http_write_exception_in_output_format": "0",
 	// A statement that reads a table twice, as its assertions do, sees one state of it, whatever a server's profile says.
 	"enable_shared_storage_snapshot_in_query": "1",

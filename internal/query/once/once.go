@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
@@ -32,7 +33,7 @@ type Snapshot struct {
 
 // Shard is what a shard's tables hold.
 type Shard struct {
-	tables.DerivedShard
+	derived.Progress
 	Ref schemas.ShardRef
 	// Entry is the registry's, empty when it does not have one.
 	Entry registry.Shard
@@ -56,18 +57,18 @@ func Begin(ctx context.Context, reg *registry.Registry, db *tables.DB, t *schema
 
 // Fill reads how far the tables are, but for the list of series (Listed).
 func (s *Snapshot) Fill(ctx context.Context, db *tables.DB) error {
-	d, err := db.Marked(ctx, s.Topic)
+	d, err := derived.Of(db).Marked(ctx, s.Topic)
 	if err != nil {
 		return err
 	}
 	s.Marks, s.Absent = d.Marks, d.Absent
 	for i := range s.Shards {
 		sh := &s.Shards[i]
-		sh.DerivedShard = d.Shards[sh.Ref]
+		sh.Progress = d.Shards[sh.Ref]
 		delete(d.Shards, sh.Ref)
 	}
 	for ref, st := range d.Shards { // rows of a shard that was made since, or that the registry lost
-		s.Shards = append(s.Shards, Shard{Ref: ref, DerivedShard: st})
+		s.Shards = append(s.Shards, Shard{Ref: ref, Progress: st})
 	}
 	return nil
 }

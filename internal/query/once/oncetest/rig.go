@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
@@ -78,9 +79,9 @@ func (r *Rig) Exec(sql string) {
 // Examine looks for repeats in a shard up to its head.
 func (r *Rig) Examine(ref schemas.ShardRef) {
 	r.T.Helper()
-	d, err := r.DB.Derived(r.T.Context(), &r.Topic)
+	d, err := derived.Of(r.DB).State(r.T.Context(), &r.Topic)
 	if err == nil {
-		err = r.DB.ExamineRepeats(r.T.Context(), &r.Topic, ref, d.Shards[ref].Epoch, d.Shards[ref].Examined, r.Pos[ref])
+		err = derived.Of(r.DB).ExamineRepeats(r.T.Context(), &r.Topic, ref, d.Shards[ref].Epoch, d.Shards[ref].Examined, r.Pos[ref])
 	}
 	if err != nil {
 		r.T.Fatal(err)

@@ -1,4 +1,4 @@
-package tables
+package derived
 
 import (
 	"context"
@@ -7,45 +7,27 @@ import (
 	"maps"
 	"math/rand/v2"
 	"strings"
-	"time"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// EnsureDerived makes the tables that are filled from the topic's, and the view that people
-// select from. The topic's own table must exist.
-func (db *DB) EnsureDerived(ctx context.Context, t *schemas.Topic) error {
-	for _, name := range t.DerivedTables() {
-		if err := db.ddl(ctx, "making table "+schemas.DerivedTable(t.Name, name), sql.CreateDerived(t, db.Database, name)); err != nil {
-			return err
-		}
-	}
-	if !t.HasOnce() {
-		return nil
-	}
-	view := sql.View{Name: t.Name + schemas.ViewOnce, Select: sql.OnceSelect(t, db.Database)}
-	if err := db.ensureView(ctx, view); err != nil {
-		return fmt.Errorf("view %s: %w", view.Name, refusal(err))
-	}
-	return nil
-}
-
 // Examined are the positions up to which a topic's shards were examined for repeats: none
 // when the table was not made yet.
-func (db *DB) Examined(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
+func (db Tables) Examined(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
 	return db.positions(ctx, topic, schemas.DerivedRepeats, "id = "+sql.NoID)
 }
 
 // Summed are the positions up to which a topic's shards are in its sums.
-func (db *DB) Summed(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
+func (db Tables) Summed(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
 	return db.positions(ctx, topic, schemas.DerivedSums, "type = '' AND provider = '' AND space = ''")
 }
 
 // Repeats counts the rows of a topic that are marked as repeats.
-func (db *DB) Repeats(ctx context.Context, topic string) (n uint64, err error) {
+func (db Tables) Repeats(ctx context.Context, topic string) (n uint64, err error) {
 	q := "SELECT uniqExact(id, shard, pos) FROM " + sql.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedRepeats)) + " WHERE id != " + sql.NoID
-	if err := refusal(db.conn.QueryRow(ctx, q).Scan(&n)); err != nil && !errors.Is(err, ErrNoTable) {
+	if err := tables.Refusal(db.Conn().QueryRow(ctx, q).Scan(&n)); err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return 0, fmt.Errorf("repeats of topic %q: %w", topic, err)
 	}
 	return n, nil
@@ -53,9 +35,9 @@ func (db *DB) Repeats(ctx context.Context, topic string) (n uint64, err error) {
 
 // positions reads the highest position of each shard of a derived table, from the rows that
 // say it.
-func (db *DB) positions(ctx context.Context, topic, name, where string) (map[schemas.Shard]uint64, error) {
+func (db Tables) positions(ctx context.Context, topic, name, where string) (map[schemas.Shard]uint64, error) {
 	table := schemas.DerivedTable(topic, name)
-	return db.heads(ctx, "positions of "+table, fmt.Sprintf("SELECT shard, max(pos) FROM %s WHERE %s GROUP BY shard", sql.QuotedTable(db.Database, table), where))
+	return db.HeadsBy(ctx, "positions of "+table, fmt.Sprintf("SELECT shard, max(pos) FROM %s WHERE %s GROUP BY shard", sql.QuotedTable(db.Database, table), where))
 }
 
 // derivedSettings make a statement that fills one block, however many rows it has, and let it
@@ -81,34 +63,34 @@ func derivedPrefix(database, topic string) string {
 
 // derive runs one statement that fills a derived table. As with Insert, only the table's own
 // position tells what is stored.
-func (db *DB) derive(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, step, statement string, more map[string]string) error {
+func (db Tables) derive(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, step, statement string, more map[string]string) error {
 	s := maps.Clone(derivedSettings)
 	maps.Copy(s, more)
 	s["query_id"] = derivedPrefix(db.Database, t.Name) + step
-	if err := db.lines(ctx, &Select{SQL: statement, Settings: s}, func(string) error { return nil }); err != nil {
+	if err := db.Lines(ctx, &tables.Select{SQL: statement, Settings: s}, func(string) error { return nil }); err != nil {
 		return fmt.Errorf("%s of %s: %w", step[:strings.IndexByte(step, ':')], ref, err)
 	}
 	return nil
 }
 
-// DerivedState is a step of looking for repeats: a shard's rows above From, up to To. Epoch and
-// From are those of one DerivedShard.
-type DerivedState struct {
+// Step is a step of looking for repeats: a shard's rows above From, up to To. Epoch and
+// From are those of one Shard.
+type Step struct {
 	Ref             schemas.ShardRef
 	Epoch, From, To uint64
 }
 
 // ExamineRepeats is ExamineAll of one shard of its lane.
-func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, epoch, from, to uint64) error {
-	return errors.Join(db.ExamineAll(ctx, t, ref.ID.Lane(), []DerivedState{{ref, epoch, from, to}})...)
+func (db Tables) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, epoch, from, to uint64) error {
+	return errors.Join(db.ExamineAll(ctx, t, ref.ID.Lane(), []Step{{ref, epoch, from, to}})...)
 }
 
 // ExamineAll marks the repeats which rows of some shards of a lane are or make, in whatever shard of the lane they
 // stand, and then says of each shard up to where it was examined. It reads the identities of
 // the lane once, however many shards there are. It may run any number of times, in any
 // order, and by two at once. The errors are the shards'. When what a step says was dropped
-// since, its error is ErrHeadMoved: read it again.
-func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps []DerivedState) []error {
+// since, its error is tables.ErrHeadMoved: read it again.
+func (db Tables) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps []Step) []error {
 	errs := make([]error, len(steps))
 	fail := func(err error) []error {
 		for i := range errs {
@@ -122,7 +104,7 @@ func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps 
 	// Statements of their own: one that writes several partitions is not stored as a whole, and
 	// a position must never be there without the marks.
 	again := map[string]string{"insert_deduplicate": "0"}
-	name := func(s *DerivedState) string { return fmt.Sprintf("examine:%s:%d:%d", s.Ref.ID, s.From, s.To) }
+	name := func(s *Step) string { return fmt.Sprintf("examine:%s:%d:%d", s.Ref.ID, s.From, s.To) }
 	upTo := map[schemas.ShardRef]uint64{}
 	var rowsOf []string
 	for i := range steps {
@@ -147,60 +129,29 @@ func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps 
 	}
 	for i := range steps {
 		s := &steps[i]
-		errs[i] = db.derive(ctx, t, s.Ref, name(s)+":end", sql.MarkExamined(t, db.Database, s.Ref, s.Epoch, s.To, rows[s.Ref], textHeadMoved), again)
+		errs[i] = db.derive(ctx, t, s.Ref, name(s)+":end", sql.MarkExamined(t, db.Database, s.Ref, s.Epoch, s.To, rows[s.Ref], tables.TextHeadMoved), again)
 	}
 	return errs
 }
 
 // FillSums adds a shard's rows above from, up to to, to its sums, as one part. attempt counts
 // fills from this position that were answered and stored nothing.
-func (db *DB) FillSums(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, from, to uint64, attempt int) error {
-	return db.derive(ctx, t, ref, fmt.Sprintf("sums:%s:%d", ref.ID, from), sql.FillSums(t, db.Database, ref, from, to, textHeadMoved),
+func (db Tables) FillSums(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, from, to uint64, attempt int) error {
+	return db.derive(ctx, t, ref, fmt.Sprintf("sums:%s:%d", ref.ID, from), sql.FillSums(t, db.Database, ref, from, to, tables.TextHeadMoved),
 		map[string]string{"insert_deduplication_token": fmt.Sprintf("%s:%s:%d:%d", schemas.DerivedTable(t.Name, schemas.DerivedSums), ref.ID, from, attempt)})
 }
 
 // FillSeries lists the series of a shard's rows above from, up to to. have is where the list
-// stood when that was decided. When it was dropped or went on since, it is ErrHeadMoved: read again.
-func (db *DB) FillSeries(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, have, from, to uint64) error {
-	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), sql.FillSeries(t, db.Database, ref, have, from, to, textHeadMoved), map[string]string{"insert_deduplicate": "0"})
+// stood when that was decided. When it was dropped or went on since, it is tables.ErrHeadMoved: read again.
+func (db Tables) FillSeries(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, have, from, to uint64) error {
+	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), sql.FillSeries(t, db.Database, ref, have, from, to, tables.TextHeadMoved), map[string]string{"insert_deduplicate": "0"})
 }
 
 // derivedEnded waits until no statement that fills a derived table of the topic runs which
 // began before: it may have read rows as they were.
-func (db *DB) derivedEnded(ctx context.Context, topic string) error {
+func (db Tables) derivedEnded(ctx context.Context, topic string) error {
 	fail := func(err error) error {
-		return fmt.Errorf("waiting for what is derived from topic %q: %w", topic, refusal(err))
+		return fmt.Errorf("waiting for what is derived from topic %q: %w", topic, tables.Refusal(err))
 	}
-	return db.ended(ctx, derivedPrefix(db.Database, topic), fail)
-}
-
-// ended waits until no statement runs which began before, of those whose query ids have a prefix.
-func (db *DB) ended(ctx context.Context, prefix string, fail func(error) error) error {
-	var at int64
-	if err := db.conn.QueryRow(ctx, "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&at); err != nil {
-		return fail(err)
-	}
-	q := fmt.Sprintf("SELECT count() FROM system.processes WHERE startsWith(query_id, '%s') AND toUnixTimestamp64Micro(now64(6)) - toInt64(elapsed * 1e6) <= %d",
-		prefix, at)
-	return db.none(ctx, q, fail)
-}
-
-// none waits until a count is 0.
-func (db *DB) none(ctx context.Context, q string, fail func(error) error) error {
-	tick := time.NewTicker(freezePoll)
-	defer tick.Stop()
-	for {
-		var n uint64
-		if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-			return fail(err)
-		}
-		if n == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fail(ctx.Err())
-		case <-tick.C:
-		}
-	}
+	return db.Ended(ctx, derivedPrefix(db.Database, topic), fail)
 }

@@ -1,4 +1,4 @@
-package tables
+package derived
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 // Waits says why the rows of a shard must stay for now: its sums, which are all that stays of
 // it when they go, do not stand for each of them. Empty: nothing of it waits.
-func (s *DerivedShard) Waits() string {
+func (s *Progress) Waits() string {
 	switch {
 	case s.Stored.Rows == 0:
 		return ""
@@ -27,7 +27,7 @@ func (s *DerivedShard) Waits() string {
 }
 
 // Heads are the positions up to which the topic's shards have rows.
-func (d *Derived) Heads() map[schemas.ShardRef]uint64 {
+func (d *State) Heads() map[schemas.ShardRef]uint64 {
 	heads := map[schemas.ShardRef]uint64{}
 	for ref, s := range d.Shards {
 		if s.Stored.Rows > 0 {
@@ -39,7 +39,7 @@ func (d *Derived) Heads() map[schemas.ShardRef]uint64 {
 
 // Behind says which shard of a lane is not looked for repeats up to where it had rows before. Empty: each
 // is. A copy among its rows is not marked yet, and would count once the event that counts is gone.
-func (d *Derived) Behind(lane int, heads map[schemas.ShardRef]uint64) string {
+func (d *State) Behind(lane int, heads map[schemas.ShardRef]uint64) string {
 	for ref, head := range heads {
 		if s := d.Shards[ref]; ref.ID.Lane() == lane && s.Stored.Rows > 0 && s.Examined < head {
 			return fmt.Sprintf("%s is looked for repeats up to position %d of %d", ref, s.Examined, head)

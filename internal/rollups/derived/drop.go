@@ -1,4 +1,4 @@
-package tables
+package derived
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
@@ -21,13 +22,13 @@ type Dropped interface {
 }
 
 // DropSeries drops a shard's list of series, whose rows are gone.
-func (db *DB) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
+func (db Tables) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
 	return db.dropDerived(ctx, ref, schemas.DerivedSeries)
 }
 
 // DropSums drops a shard's sums; they are filled again. Those of a shard that retention dropped
 // stay.
-func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
+func (db Tables) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
 	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
 		if gone[ref] {
 			return nil
@@ -36,25 +37,25 @@ func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Droppe
 	})
 }
 
-// DropDerived drops what was derived from a shard's rows, which have changed: its sums, its
+// Drop drops what was derived from a shard's rows, which have changed: its sums, its
 // series, its repeats, and those of other shards whose event that counts is one of this shard. It returns
 // when no statement is under way that has read the rows as they were. All of it is derived
 // again. A topic without derived tables has nothing to drop.
 //
 // What cannot be derived again stays: all of shards that retention dropped, and the marks of
 // copies whose event that counts was in one. The marks of the shard's rows that are gone go.
-func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
+func (db Tables) Drop(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
 	return db.dropOne(ctx, ref, dropped, func(other schemas.ShardRef) bool { return other != ref })
 }
 
-// DropDoubted is DropDerived of a shard of which rows may be lost and come back: the marks of
+// DropDoubted is Drop of a shard of which rows may be lost and come back: the marks of
 // those stay too, when the event that counts was in a shard that retention dropped.
-func (db *DB) DropDoubted(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
+func (db Tables) DropDoubted(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
 	return db.dropOne(ctx, ref, dropped, func(schemas.ShardRef) bool { return true })
 }
 
-// dropOne is DropDerived. lost says of which shards rows may come back.
-func (db *DB) dropOne(ctx context.Context, ref schemas.ShardRef, dropped Dropped, lost func(schemas.ShardRef) bool) error {
+// dropOne is Drop. lost says of which shards rows may come back.
+func (db Tables) dropOne(ctx context.Context, ref schemas.ShardRef, dropped Dropped, lost func(schemas.ShardRef) bool) error {
 	state, err := db.TableState(ctx, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats))
 	if err != nil || !state.Exists {
 		return err
@@ -74,9 +75,9 @@ func (db *DB) dropOne(ctx context.Context, ref schemas.ShardRef, dropped Dropped
 	})
 }
 
-// DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
-// brought others. All of it is derived again; what cannot be stays, as in DropDerived.
-func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Dropped) error {
+// DropAll empties what was derived from a topic's rows, of which a rebuild may have
+// brought others. All of it is derived again; what cannot be stays, as in Drop.
+func (db Tables) DropAll(ctx context.Context, t *schemas.Topic, dropped Dropped) error {
 	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
 		if err := db.derivedEnded(ctx, t.Name); err != nil {
 			return err
@@ -84,8 +85,8 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 		there := map[schemas.ShardRef]bool{}
 		for _, name := range t.DerivedTables() {
 			q := "SELECT DISTINCT month, shard FROM " + sql.QuotedTable(db.Database, schemas.DerivedTable(t.Name, name))
-			err := db.byShard(ctx, t.Name, q, func(ref schemas.ShardRef, _ []uint64) { there[ref] = true }, 0)
-			if err != nil && !errors.Is(err, ErrNoTable) {
+			err := db.EachShard(ctx, t.Name, q, func(ref schemas.ShardRef, _ []uint64) { there[ref] = true }, 0)
+			if err != nil && !errors.Is(err, tables.ErrNoTable) {
 				return err
 			}
 		}
@@ -99,7 +100,7 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 // A statement that notes how far a shard was examined, or its series are listed, asserts that what
 // came before is there, and may be stored after that was dropped. So it waits for those under way,
 // and drops again what has a position.
-func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool, lost func(schemas.ShardRef) bool) error {
+func (db Tables) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool, lost func(schemas.ShardRef) bool) error {
 	refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return gone[ref] })
 	for len(refs) > 0 {
 		for _, ref := range refs {
@@ -124,7 +125,7 @@ func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardR
 }
 
 // dropOf drops what was derived from the rows of a shard, as dropAllOf does.
-func (db *DB) dropOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool, lost bool) error {
+func (db Tables) dropOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool, lost bool) error {
 	// The sums first: without them a reader takes the rows, and without the repeats it
 	// looks for them itself.
 	for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
@@ -137,7 +138,7 @@ func (db *DB) dropOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas
 
 // dropMarks drops a shard's marks and how far it was examined, but for the marks that cannot be
 // made again: of rows that are there or, when rows may be lost, of any.
-func (db *DB) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool, lost bool) error {
+func (db Tables) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool, lost bool) error {
 	firsts, err := db.firstsIn(ctx, ref, gone)
 	if err != nil {
 		return err
@@ -151,31 +152,31 @@ func (db *DB) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[sche
 	if !lost {
 		stay += fmt.Sprintf(" AND (id, pos) IN (SELECT id, pos FROM %s WHERE month = %d AND shard = %d)", sql.QuotedTable(db.Database, ref.Topic), month, shard)
 	}
-	return db.withStepTable(ctx, name, "AS "+repeats, func(kept string) error {
-		if err := db.ddl(ctx, fmt.Sprintf("keeping marks of %s", ref), fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s", kept, repeats, stay)); err != nil {
+	return db.WithStepTable(ctx, name, "AS "+repeats, func(kept string) error {
+		if err := db.DDL(ctx, fmt.Sprintf("keeping marks of %s", ref), fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s", kept, repeats, stay)); err != nil {
 			return err
 		}
 		var n uint64
-		if err := refusal(db.conn.QueryRow(ctx, "SELECT count() FROM "+kept).Scan(&n)); err != nil {
+		if err := tables.Refusal(db.Conn().QueryRow(ctx, "SELECT count() FROM "+kept).Scan(&n)); err != nil {
 			return fmt.Errorf("marks of %s that stay: %w", ref, err)
 		}
 		if n == 0 { // ClickHouse refuses to replace a partition by nothing
 			return db.dropDerived(ctx, ref, schemas.DerivedRepeats)
 		}
 		// At once, as a partition is dropped: an examination under way finds all of it or nothing.
-		return db.ddl(ctx, fmt.Sprintf("dropping %s of %s", name, ref), fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION (%d, %d) FROM %s", repeats, month, shard, kept))
+		return db.DDL(ctx, fmt.Sprintf("dropping %s of %s", name, ref), fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION (%d, %d) FROM %s", repeats, month, shard, kept))
 	})
 }
 
 // firstsIn lists, of the shards that are gone, those in which events that count were of which
 // a shard has copies; as tuples for SQL.
-func (db *DB) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) (tuples []string, err error) {
+func (db Tables) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) (tuples []string, err error) {
 	if len(gone) == 0 {
 		return nil, nil
 	}
 	q := fmt.Sprintf("SELECT DISTINCT first_month, first_shard FROM %s WHERE month = %d AND shard = %d AND id != %s",
 		sql.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), sql.NoID)
-	err = db.byShard(ctx, ref.Topic, q, func(first schemas.ShardRef, _ []uint64) {
+	err = db.EachShard(ctx, ref.Topic, q, func(first schemas.ShardRef, _ []uint64) {
 		if gone[first] {
 			tuples = append(tuples, fmt.Sprintf("(%d,%d)", uint32(first.Month), uint64(first.ID)))
 		}
@@ -184,17 +185,17 @@ func (db *DB) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schem
 }
 
 // countedIn lists a shard and those that have repeats of its events, which are of its lane.
-func (db *DB) countedIn(ctx context.Context, ref schemas.ShardRef) ([]schemas.ShardRef, error) {
+func (db Tables) countedIn(ctx context.Context, ref schemas.ShardRef) ([]schemas.ShardRef, error) {
 	q := fmt.Sprintf("SELECT DISTINCT month, shard FROM %s WHERE %s AND first_month = %d AND first_shard = %d AND NOT (month = %d AND shard = %d)",
 		sql.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), sql.InLane(ref.ID.Lane()), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
 	out := []schemas.ShardRef{ref}
-	return out, db.byShard(ctx, ref.Topic, q, func(other schemas.ShardRef, _ []uint64) { out = append(out, other) }, 0)
+	return out, db.EachShard(ctx, ref.Topic, q, func(other schemas.ShardRef, _ []uint64) { out = append(out, other) }, 0)
 }
 
-func (db *DB) dropDerived(ctx context.Context, ref schemas.ShardRef, name string) error {
+func (db Tables) dropDerived(ctx context.Context, ref schemas.ShardRef, name string) error {
 	table := schemas.DerivedTable(ref.Topic, name)
 	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION (%d, %d)", sql.QuotedTable(db.Database, table), uint32(ref.Month), uint64(ref.ID))
-	if err := refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
+	if err := tables.Refusal(db.Conn().Exec(ctx, q)); err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return fmt.Errorf("dropping %s of %s: %w", table, ref, err)
 	}
 	return nil

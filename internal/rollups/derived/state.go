@@ -1,4 +1,4 @@
-package tables
+package derived
 
 import (
 	"context"
@@ -6,20 +6,21 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// Derived is what is derived from a topic's rows, and from which.
-type Derived struct {
+// State is what is derived from a topic's rows, and from which.
+type State struct {
 	// Marks counts the rows of the table of repeats. Absent: it was not made yet.
 	Marks  uint64
 	Absent bool
-	Shards map[schemas.ShardRef]DerivedShard
+	Shards map[schemas.ShardRef]Progress
 }
 
-// DerivedShard is what is derived from a shard's rows.
-type DerivedShard struct {
+// Progress is what is derived from a shard's rows.
+type Progress struct {
 	Stored schemas.Stored
 	// Examined is the position up to which it was looked for repeats, Repeats how many of its
 	// rows are.
@@ -53,9 +54,9 @@ func (s *Sums) Exact() bool {
 	return s.Pos > 0 && s.N+s.Repeats == s.rows && s.Repeats == s.repeats
 }
 
-// Derived reads what is derived from a topic's rows. Positions are read before rows: what is
+// State reads what is derived from a topic's rows. Positions are read before rows: what is
 // marked, summed or listed meanwhile shows as a difference.
-func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
+func (db Tables) State(ctx context.Context, t *schemas.Topic) (*State, error) {
 	listed, err := db.Listed(ctx, t)
 	if err != nil {
 		return nil, err
@@ -65,51 +66,51 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		return nil, err
 	}
 	for ref, pos := range listed {
-		d.set(ref, func(s *DerivedShard) { s.Series = pos })
+		d.set(ref, func(s *Progress) { s.Series = pos })
 	}
 	return d, nil
 }
 
 // Listed are the positions up to which the series of a topic's shards are listed: nil without
 // such a table.
-func (db *DB) Listed(ctx context.Context, t *schemas.Topic) (map[schemas.ShardRef]uint64, error) {
+func (db Tables) Listed(ctx context.Context, t *schemas.Topic) (map[schemas.ShardRef]uint64, error) {
 	out := map[schemas.ShardRef]uint64{}
 	if !t.HasSeries() {
 		return out, nil
 	}
 	listed := sql.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedSeries))
-	err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos) FROM "+listed+" WHERE type = '' GROUP BY month, shard",
+	err := db.EachShard(ctx, t.Name, "SELECT month, shard, max(pos) FROM "+listed+" WHERE type = '' GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) { out[ref] = n[0] }, 1)
-	if errors.Is(err, ErrNoTable) {
+	if errors.Is(err, tables.ErrNoTable) {
 		return nil, nil
 	}
 	return out, err
 }
 
-func (d *Derived) set(ref schemas.ShardRef, change func(*DerivedShard)) {
+func (d *State) set(ref schemas.ShardRef, change func(*Progress)) {
 	s := d.Shards[ref]
 	change(&s)
 	d.Shards[ref] = s
 }
 
-// Marked is Derived without the list of series.
-func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
-	d := &Derived{Shards: map[schemas.ShardRef]DerivedShard{}}
+// Marked is State without the list of series.
+func (db Tables) Marked(ctx context.Context, t *schemas.Topic) (*State, error) {
+	d := &State{Shards: map[schemas.ShardRef]Progress{}}
 	repeats, sums := schemas.DerivedTable(t.Name, schemas.DerivedRepeats), schemas.DerivedTable(t.Name, schemas.DerivedSums)
-	err := db.byShard(ctx, t.Name, sql.Marked{Repeats: sql.QuotedTable(db.Database, repeats)}.SQL(),
+	err := db.EachShard(ctx, t.Name, sql.Marked{Repeats: sql.QuotedTable(db.Database, repeats)}.SQL(),
 		func(ref schemas.ShardRef, n []uint64) {
 			d.Marks += n[5]
-			d.set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch, s.marks = n[0], n[1], n[2], n[3], n[4] })
+			d.set(ref, func(s *Progress) { s.Examined, s.rows, s.Repeats, s.Epoch, s.marks = n[0], n[1], n[2], n[3], n[4] })
 		}, 6)
-	if d.Absent = errors.Is(err, ErrNoTable); err != nil && !d.Absent {
+	if d.Absent = errors.Is(err, tables.ErrNoTable); err != nil && !d.Absent {
 		return nil, fmt.Errorf("repeats of topic %q: %w", t.Name, err)
 	}
 	if t.HasSums() && !d.Absent {
-		err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos), sum(n), sum(repeats) FROM "+sql.QuotedTable(db.Database, sums)+" GROUP BY month, shard",
+		err := db.EachShard(ctx, t.Name, "SELECT month, shard, max(pos), sum(n), sum(repeats) FROM "+sql.QuotedTable(db.Database, sums)+" GROUP BY month, shard",
 			func(ref schemas.ShardRef, n []uint64) {
-				d.set(ref, func(s *DerivedShard) { s.Sums = Sums{Pos: n[0], N: n[1], Repeats: n[2]} })
+				d.set(ref, func(s *Progress) { s.Sums = Sums{Pos: n[0], N: n[1], Repeats: n[2]} })
 			}, 3)
-		if err != nil && !errors.Is(err, ErrNoTable) {
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
 			return nil, err
 		}
 	}
@@ -119,7 +120,7 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	}
 	examined, summed := map[schemas.ShardRef]uint64{}, map[schemas.ShardRef]uint64{}
 	for ref, st := range stored {
-		d.set(ref, func(s *DerivedShard) {
+		d.set(ref, func(s *Progress) {
 			s.Stored, s.Sums.rows, s.Sums.repeats = st, st.Rows, s.Repeats
 			if s.Examined > 0 && (s.Epoch == 0 || s.Repeats < s.marks) || s.Examined == st.Head && s.rows != st.Rows {
 				s.Examined, s.Doubted = 0, true
@@ -136,7 +137,7 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		return nil, err
 	}
 	for ref := range examined {
-		d.set(ref, func(s *DerivedShard) {
+		d.set(ref, func(s *Progress) {
 			if s.Examined > s.Stored.Head || s.rows != rows[ref] {
 				s.Examined, s.Doubted = 0, true
 			}
@@ -146,10 +147,10 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		return d, err
 	}
 	for ref := range summed {
-		d.set(ref, func(s *DerivedShard) { s.Sums.rows, s.Sums.repeats = rows[ref], 0 })
+		d.set(ref, func(s *Progress) { s.Sums.rows, s.Sums.repeats = rows[ref], 0 })
 	}
-	return d, db.byShard(ctx, t.Name, "SELECT month, shard, uniqExact(id, pos) FROM "+sql.QuotedTable(db.Database, repeats)+" WHERE ("+upToSQL(summed)+") AND id != "+sql.NoID+" GROUP BY month, shard",
-		func(ref schemas.ShardRef, n []uint64) { d.set(ref, func(s *DerivedShard) { s.Sums.repeats = n[0] }) }, 1)
+	return d, db.EachShard(ctx, t.Name, "SELECT month, shard, uniqExact(id, pos) FROM "+sql.QuotedTable(db.Database, repeats)+" WHERE ("+upToSQL(summed)+") AND id != "+sql.NoID+" GROUP BY month, shard",
+		func(ref schemas.ShardRef, n []uint64) { d.set(ref, func(s *Progress) { s.Sums.repeats = n[0] }) }, 1)
 }
 
 // upToSQL is the condition of the rows of shards up to positions.
@@ -162,27 +163,12 @@ func upToSQL(at map[schemas.ShardRef]uint64) string {
 }
 
 // rowsUpTo counts the rows of shards up to positions.
-func (db *DB) rowsUpTo(ctx context.Context, topic string, at map[schemas.ShardRef]uint64) (map[schemas.ShardRef]uint64, error) {
+func (db Tables) rowsUpTo(ctx context.Context, topic string, at map[schemas.ShardRef]uint64) (map[schemas.ShardRef]uint64, error) {
 	if len(at) == 0 {
 		return nil, nil
 	}
 	out := map[schemas.ShardRef]uint64{}
-	err := db.byShard(ctx, topic, "SELECT month, shard, count() FROM "+sql.QuotedTable(db.Database, topic)+" WHERE "+upToSQL(at)+" GROUP BY month, shard",
+	err := db.EachShard(ctx, topic, "SELECT month, shard, count() FROM "+sql.QuotedTable(db.Database, topic)+" WHERE "+upToSQL(at)+" GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) { out[ref] = n[0] }, 1)
 	return out, err
-}
-
-// byShard runs a statement whose rows are a month, a shard and so many numbers.
-func (db *DB) byShard(ctx context.Context, topic, q string, f func(schemas.ShardRef, []uint64), count int) error {
-	return db.each(ctx, fmt.Sprintf("shards of topic %q", topic), ofShard(topic, func(read func(...any) (schemas.ShardRef, error)) error {
-		n, into := make([]uint64, count), make([]any, count)
-		for i := range n {
-			into[i] = &n[i]
-		}
-		ref, err := read(into...)
-		if err == nil {
-			f(ref, n)
-		}
-		return err
-	}), q)
 }
