@@ -40,8 +40,8 @@
 // What ClickHouse refuses comes back as *Error with its code; a moved head is
 // ErrHeadMoved, an insert that came too late ErrTooSlow, one with other rows than its
 // frames say ErrRows, no room ErrNoSpace. A
-// request without an answer is ErrUnreachable; while the breaker (breaker.go) is open,
+// request without an answer is ErrUnreachable; while the breaker (package watchdog) is open,
 // requests fail with it at once, and Wait waits for the server. A server that vanished
-// from an open connection is ErrVanished (silent.go). Classify says what to do after
+// from an open connection is ErrVanished. Classify says what to do after
 // each. Every call ends with its context.
 package tables

@@ -38,6 +38,7 @@ var eraseSettings = map[string]string{
 // physicalSettings show rows that were deleted and are still in a part.
 var physicalSettings = map[string]string{"apply_patch_parts": "0", "apply_deleted_mask": "0"}
 
+// Settings are those of the statements of an erasure, and more.
 func Settings(more ...map[string]string) map[string]string {
 	out := maps.Clone(eraseSettings)
 	for _, m := range more {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
+	"github.com/almanac-events/almanac/internal/tables/watchdog"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -28,9 +29,9 @@ var (
 	ErrBusy = errors.New("ClickHouse is overloaded; retry later")
 	// ErrVanished: nothing answers on the connection, and over a new one the server
 	// reports that it does not run the query. What became of an insert its head tells.
-	ErrVanished = errors.New("ClickHouse vanished from the connection")
+	ErrVanished = watchdog.ErrVanished
 	// ErrUnreachable: the request got no answer. What became of an insert its head tells.
-	ErrUnreachable = errors.New("ClickHouse does not answer")
+	ErrUnreachable = watchdog.ErrUnreachable
 	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
 	ErrNoTable = errors.New("no such table")
 	// ErrConsumed: insert after insert was answered OK and stored nothing, which no crash explains.
@@ -52,15 +53,6 @@ var (
 
 	errEscape = errors.New("a parameter is not escaped as ClickHouse reads it")
 )
-
-// unreachable is an ErrUnreachable with the transport's reason.
-type unreachable struct{ reason error }
-
-// Error says why there was no answer.
-func (e *unreachable) Error() string { return ErrUnreachable.Error() + ": " + e.reason.Error() }
-
-// Unwrap returns ErrUnreachable and the reason.
-func (e *unreachable) Unwrap() []error { return []error{ErrUnreachable, e.reason} }
 
 // otherEngine is an ErrOtherEngine that Establish found. It is a type of its own, so that it is
 // found in what clickhouse-go makes of it.

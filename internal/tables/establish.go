@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/tables/watchdog"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
@@ -167,7 +168,7 @@ func (db *DB) Adopt(ctx context.Context) (before string, err error) {
 func (db *DB) establish(ctx context.Context, whatever bool) (string, error) {
 	engines := db.pin.keeper()
 	for round := range establishRounds {
-		if err := db.breaker.check(ctx); err != nil {
+		if err := db.breaker.Check(ctx); err != nil {
 			return "", err
 		}
 		kept, rev, err := engines.Engine(ctx)
@@ -235,8 +236,8 @@ func (db *DB) stays(ctx context.Context, kept, id string) (bool, error) {
 func (db *DB) looked(ctx context.Context, n int) ([]Look, error) {
 	seen, err := db.Looks(ctx, n)
 	if err != nil && ctx.Err() == nil && !errors.As(err, new(*Error)) {
-		db.breaker.failed(err)
-		err = &unreachable{err}
+		db.breaker.Failed(err)
+		err = &watchdog.Unanswered{Reason: err}
 	}
 	return seen, err
 }

@@ -111,6 +111,7 @@ func (db *DB) CreateLike(ctx context.Context, t *schemas.Topic, name string) err
 	return db.DDL(ctx, "making table "+name, sql.CreateTable(&named, db.Database))
 }
 
+// DDL runs a statement that changes tables. what names in errors what it does.
 func (db *DB) DDL(ctx context.Context, what, statement string) error {
 	if err := db.conn.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("%s: %w", what, Refusal(err))

@@ -15,6 +15,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/almanac-events/almanac/internal/tables/watchdog"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/privacy"
@@ -33,8 +34,8 @@ type DB struct {
 	conn driver.Conn
 
 	fresh     *http.Client // a connection for each request; for questions and probes
-	questions questioner   // see silent.go
-	breaker   breaker
+	questions watchdog.Questioner
+	breaker   watchdog.Breaker
 	pin       pin       // see engine.go
 	kept      keptCache // of the ledger
 	close     sync.Once
@@ -69,16 +70,16 @@ func OpenBy(dsn string, dial Dial, roots *x509.CertPool) (*DB, error) {
 		db.user = "default"
 	}
 	db.pass, _ = u.User.Password()
-	db.http = &http.Client{Transport: &watchful{db, &http.Transport{
+	db.http = &http.Client{Transport: db.watch(&http.Transport{
 		DialContext:         dial,
 		TLSClientConfig:     tlsConfig(roots),
 		MaxIdleConnsPerHost: maxConns,
 		MaxConnsPerHost:     maxConns,
 		IdleConnTimeout:     time.Minute,
-	}}}
+	})}
 	db.fresh = &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: tlsConfig(roots), DisableKeepAlives: true}}
-	db.questions = questioner{ask: db.runs, vanished: db.closeIdle, closed: make(chan struct{})}
-	db.breaker.probe = db.ping
+	db.questions = watchdog.Questioner{Ask: db.runs, Vanished: db.closeIdle, Closed: make(chan struct{})}
+	db.breaker.Probe = db.ping
 	db.pin.doubts = make(chan struct{}, 1)
 	opts := &clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
@@ -112,7 +113,7 @@ const (
 // Close drops the connections.
 func (db *DB) Close() error {
 	defer db.closeIdle()
-	db.close.Do(func() { close(db.questions.closed) })
+	db.close.Do(func() { close(db.questions.Closed) })
 	return db.conn.Close()
 }
 
@@ -254,7 +255,7 @@ func Refusal(err error) error {
 		return &Error{Code: int(ex.Code), Text: firstLine(ex.Message)}
 	}
 	// clickhouse-go reports the request it could not send, with its URL and settings.
-	if u := (*unreachable)(nil); errors.As(err, &u) {
+	if u := (*watchdog.Unanswered)(nil); errors.As(err, &u) {
 		return u
 	}
 	if o := (*otherEngine)(nil); errors.As(err, &o) {

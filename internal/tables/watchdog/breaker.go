@@ -1,4 +1,4 @@
-package tables
+package watchdog
 
 import (
 	"context"
@@ -20,9 +20,10 @@ import (
 // requests fail at once with ErrUnreachable, and Wait waits. There is one probe at a
 // time, and none unless a request asks.
 
-// breaker is the state of the way to one server.
-type breaker struct {
-	probe func(ctx context.Context) error
+// Breaker is the state of the way to one server.
+type Breaker struct {
+	// Probe asks the server whether it is there.
+	Probe func(ctx context.Context) error
 
 	mu      sync.Mutex
 	hooks   Hooks
@@ -54,13 +55,13 @@ const (
 	// below a second.
 	probeTime = 5 * time.Second
 	// The pause between two probes begins at minProbePause and doubles up to
-	// maxProbePause, which bounds how much later than the server its clients are back.
+	// MaxProbePause, which bounds how much later than the server its clients are back.
 	minProbePause = 100 * time.Millisecond
-	maxProbePause = 2 * time.Second
+	MaxProbePause = 2 * time.Second
 )
 
-// failed notes that a request got no answer.
-func (b *breaker) failed(err error) {
+// Failed notes that a request got no answer.
+func (b *Breaker) Failed(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.suspect == nil {
@@ -68,9 +69,9 @@ func (b *breaker) failed(err error) {
 	}
 }
 
-// check returns nil when a request may be sent, ErrUnreachable when the server is away,
+// Check returns nil when a request may be sent, ErrUnreachable when the server is away,
 // or ctx's error. It waits for a probe that is under way.
-func (b *breaker) check(ctx context.Context) error {
+func (b *Breaker) Check(ctx context.Context) error {
 	for {
 		b.mu.Lock()
 		if b.suspect == nil && b.down == nil {
@@ -97,9 +98,9 @@ func (b *breaker) check(ctx context.Context) error {
 }
 
 // look probes once and notes the result.
-func (b *breaker) look(done chan struct{}) {
+func (b *Breaker) look(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
-	err := b.probe(ctx)
+	err := b.Probe(ctx)
 	cancel()
 	var report func()
 	b.mu.Lock()
@@ -111,7 +112,7 @@ func (b *breaker) look(done chan struct{}) {
 		}
 		b.suspect, b.down = nil, nil
 	case b.down == nil:
-		b.down = &outage{since: now, cause: b.suspect, pause: backoff.Backoff{Least: minProbePause, Most: maxProbePause}}
+		b.down = &outage{since: now, cause: b.suspect, pause: backoff.Backoff{Least: minProbePause, Most: MaxProbePause}}
 		if hooks.Unreachable != nil {
 			report = func() { hooks.Unreachable(err) }
 		}
@@ -128,14 +129,14 @@ func (b *breaker) look(done chan struct{}) {
 }
 
 func (o *outage) err() error {
-	return &unreachable{fmt.Errorf("since %s: %w", o.since.UTC().Format(time.TimeOnly), o.cause)}
+	return &Unanswered{fmt.Errorf("since %s: %w", o.since.UTC().Format(time.TimeOnly), o.cause)}
 }
 
-// wait returns once the server answers: with nil, and whether it was away, or with
+// Wait returns once the server answers: with nil, and whether it was away, or with
 // ctx's error.
-func (b *breaker) wait(ctx context.Context) (away bool, err error) {
+func (b *Breaker) Wait(ctx context.Context) (away bool, err error) {
 	for {
-		err := b.check(ctx)
+		err := b.Check(ctx)
 		if err == nil || !errors.Is(err, ErrUnreachable) {
 			return away, err
 		}
@@ -153,26 +154,8 @@ func (b *breaker) wait(ctx context.Context) (away bool, err error) {
 }
 
 // SetHooks sets what is called when the server goes away and comes back.
-func (db *DB) SetHooks(h Hooks) {
-	db.breaker.mu.Lock()
-	defer db.breaker.mu.Unlock()
-	db.breaker.hooks = h
-}
-
-// Wait waits while the server is away, until ctx ends. away reports whether it was.
-// After a request that got no answer (Unreachable) it asks the server first.
-func (db *DB) Wait(ctx context.Context) (away bool, err error) { return db.breaker.wait(ctx) }
-
-// Returned reports whether err says that the server is away, or is another, and it answers
-// again: it waits for that. Hooks report it, once for all, and Establish, which another goroutine
-// must call.
-func (db *DB) Returned(ctx context.Context, err error) bool {
-	switch Classify(err) {
-	case Unreachable:
-		away, err := db.Wait(ctx)
-		return away && err == nil
-	case Elsewhere:
-		return db.WaitEngine(ctx) == nil
-	}
-	return false
+func (b *Breaker) SetHooks(h Hooks) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hooks = h
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/tables/watchdog"
 )
 
 // pipeServer answers the requests of a DB over pipes, so that synctest's clock rules.
@@ -93,7 +95,7 @@ func post(ctx context.Context, db *DB, id string) error {
 	return body.Close()
 }
 
-// The promise's holes, line 3: a slow engine's silent requests were each asked about twice a
+// A slow engine's silent requests were each asked about twice a
 // second over new connections, which kept it from ever answering.
 func TestSilentEngineGetsOneQuestionAtATime(t *testing.T) {
 	t.Parallel()
@@ -214,11 +216,11 @@ func TestOutageIsOneReportAndOneProber(t *testing.T) {
 		if len(down) != 1 || len(up) != 1 {
 			t.Errorf("reported down %v, up %v; want one each", down, up)
 		}
-		if late := time.Since(began) - away; late > maxProbePause {
-			t.Errorf("back %s after the server, want at most %s", late, maxProbePause)
+		if late := time.Since(began) - away; late > watchdog.MaxProbePause {
+			t.Errorf("back %s after the server, want at most %s", late, watchdog.MaxProbePause)
 		}
 		// A hundred first attempts, a probe every second or two, and the last attempts.
-		if n, limit := s.dials.Load()-dialled, int64(100+away/(maxProbePause/2)+8+100); n > limit {
+		if n, limit := s.dials.Load()-dialled, int64(100+away/(watchdog.MaxProbePause/2)+8+100); n > limit {
 			t.Errorf("%d connections during the outage, want at most %d", n, limit)
 		}
 		_ = db.Close()
@@ -294,7 +296,7 @@ func TestSlowAnswersEndLostRequests(t *testing.T) {
 			if !strings.Contains(body, "system.processes") {
 				return 0, "", false
 			}
-			<-time.After(askTime * 5 / 2)
+			<-time.After(watchdog.AskTime * 5 / 2)
 			return http.StatusOK, "", true
 		}}
 		db := s.open(t)
