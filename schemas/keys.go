@@ -30,7 +30,6 @@ const RemovalKeys = keyRemoved + ".*"
 func KeysOf(topic string) []string {
 	return []string{
 		topic + ".>", LettersKey(topic), RederivingKey(topic), CopyKeys(topic), ReadUpToKey(topic), ProofKeys(topic), SealHeadKey(topic), SealKeys(topic),
-		keyFronts + "." + topic + ".>",
 	}
 }
 

@@ -84,7 +84,6 @@ const (
 	keySeals   = "SEALS"
 	keyDerived = "DERIVED"
 	keyGroups  = "groups"
-	keyFronts  = "fronts"
 	keyEngine  = "ENGINE"
 	keyRemoved = "REMOVALS"
 )
@@ -209,7 +208,7 @@ var reservedColumns = []string{
 	ColMessage, ColAttributes, ColMonth, ColShard, ColPos, ColIDOrder,
 }
 
-var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters, keyGroups, keyFronts}
+var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters, keyGroups}
 
 var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
