@@ -113,9 +113,13 @@ func (r *Replayer) Begin(ctx context.Context, q Request) (*Job, error) {
 	spec.UpTo = info.State.LastSeq
 	j := &Job{r: r, spec: spec, topic: topic, where: where, state: state{Spec: spec},
 		entry: registry.Job{ID: fmt.Sprintf("%016x", rand.Uint64()), Verb: verb}}
-	j.entry.Topics = []string{topic.Name}
+	j.entry.For(&topic)
 	if spec.Kind == IntoTopic && spec.Into != topic.Name {
-		j.entry.Topics = append(j.entry.Topics, spec.Into)
+		into, err := r.cfg.Registry.Topic(ctx, spec.Into)
+		if err != nil {
+			return nil, err
+		}
+		j.entry.For(&topic, &into)
 		open, err := j.follow(ctx, q.Again)
 		if err != nil {
 			return nil, err

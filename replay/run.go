@@ -80,6 +80,13 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 	if err == nil { // an answer that was lost is waited for as in the middle of a job
 		err = out.flush(ctx)
 	}
+	known := []*schemas.Topic{&j.topic}
+	if j.target != nil {
+		known = append(known, &j.target.topic)
+	}
+	if err = j.r.cfg.Registry.IfRemoved(ctx, err, known...); errors.Is(err, schemas.ErrUnknownTopic) {
+		return j.Result(), err // with its job
+	}
 	// What the sink has taken is made safe and written down, also when it ends early.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()

@@ -12,18 +12,24 @@ import (
 // over what was read fails once a removal took that out; a first one would not, where its writer was frozen meanwhile. ErrUnknownTopic:
 // a topic was removed. ErrConflict is of the changes alone. Routers, which may not write descriptors, need it not: a removal waits for them.
 func (r *Registry) enter(ctx context.Context, topics []string, changes ...*change) error {
+	return r.enterAs(ctx, topics, nil, changes...)
+}
+
+// enterAs is enter of what was prepared for topics as they were, by the schema version of each: where a name is another topic's since,
+// that is ErrUnknownTopic too. Of a topic without a version, or with 0, it is not known.
+func (r *Registry) enterAs(ctx context.Context, topics []string, as map[string]int, changes ...*change) error {
 	if !slices.ContainsFunc(changes, func(c *change) bool { return c.rev == 0 }) {
 		return r.commit(ctx, changes...)
 	}
 	for {
-		with, err := r.withTopics(ctx, topics)
+		with, err := r.withTopics(ctx, topics, as)
 		if err != nil {
 			return err
 		}
 		if err = r.commit(ctx, append(slices.Clone(changes), with...)...); !errors.Is(err, ErrConflict) {
 			return err
 		}
-		now, unknown := r.withTopics(ctx, topics)
+		now, unknown := r.withTopics(ctx, topics, as)
 		if unknown != nil {
 			return unknown
 		}
@@ -34,7 +40,7 @@ func (r *Registry) enter(ctx context.Context, topics []string, changes ...*chang
 }
 
 // withTopics writes the descriptors of topics over themselves, each once. A topic that the registry lost, or never had, does not have one.
-func (r *Registry) withTopics(ctx context.Context, topics []string) (with []*change, err error) {
+func (r *Registry) withTopics(ctx context.Context, topics []string, as map[string]int) (with []*change, err error) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(topics))) {
 		if name == schemas.NoTopic { // foreign messages: it is never declared, nor removed
 			continue
@@ -42,6 +48,8 @@ func (r *Registry) withTopics(ctx context.Context, topics []string) (with []*cha
 		var t schemas.Topic
 		rev, err := r.get(ctx, schemas.TopicKey(name), &t)
 		switch {
+		case err == nil && as[name] > 0 && t.Earlier(as[name]):
+			return nil, removedMeanwhile(name, nil)
 		case err == nil:
 			with = append(with, &change{key: schemas.TopicKey(name), rev: rev, v: &t})
 			continue

@@ -60,6 +60,29 @@ func (g *Guard) Gone() bool {
 	return g.gone != nil
 }
 
+// IfRemoved is err, or, where one of the topics that some work knows was removed since the work read it, that: what was written for it since
+// is not kept, whatever was answered. Where the registry does not answer it is err.
+func (r *Registry) IfRemoved(ctx context.Context, err error, known ...*schemas.Topic) error {
+	if ctx.Err() != nil || errors.Is(err, schemas.ErrUnknownTopic) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, guardTime)
+	defer cancel()
+	for _, t := range known {
+		if gone, asked := r.isGone(ctx, t); asked == nil && gone {
+			return removedMeanwhile(t.Name, err)
+		}
+	}
+	return err
+}
+
+func removedMeanwhile(topic string, err error) error {
+	if err == nil {
+		return fmt.Errorf("%w %q: it was removed meanwhile, and nothing more is done for it", schemas.ErrUnknownTopic, topic)
+	}
+	return fmt.Errorf("%w %q: it was removed meanwhile, and nothing more is done for it: %w", schemas.ErrUnknownTopic, topic, err)
+}
+
 // isGone reports whether a topic that a program knows was removed.
 func (r *Registry) isGone(ctx context.Context, known *schemas.Topic) (bool, error) {
 	var t schemas.Topic

@@ -72,7 +72,7 @@ func (r *Registry) AmendTimerGroup(ctx context.Context, topic, name string, f fu
 		}
 		changes := []*change{{key: next.key(), rev: rev, v: &next}}
 		if did == Created {
-			with, err := r.withTopics(ctx, []string{topic}) // as it is by now: the name may be another topic's
+			with, err := r.withTopics(ctx, []string{topic}, nil) // as it is by now: the name may be another topic's
 			if err != nil {
 				return next.Group, "", err
 			}

@@ -25,6 +25,15 @@ type Job struct {
 	State json.RawMessage `json:"state"`
 
 	rev uint64
+	as  map[string]int // the schema versions of Topics
+}
+
+// For says which topics a new job reads or writes, as it has read them.
+func (j *Job) For(topics ...*schemas.Topic) {
+	j.Topics, j.as = nil, map[string]int{}
+	for _, t := range topics {
+		j.Topics, j.as[t.Name] = append(j.Topics, t.Name), t.Version
+	}
 }
 
 // MaxJobs bounds the jobs of a verb that are remembered: at most some 300 KiB
@@ -49,7 +58,7 @@ func (r *Registry) SaveJob(ctx context.Context, j *Job) error {
 		}
 	}
 	c := &change{key: schemas.JobKey(j.Verb, j.ID), rev: j.rev, v: j}
-	err := r.enter(ctx, j.Topics, c)
+	err := r.enterAs(ctx, j.Topics, j.as, c)
 	if err == nil {
 		j.rev = c.rev
 		return nil

@@ -75,7 +75,7 @@ func (r *Registry) Enter(ctx context.Context, e ledger.Erasure) (ledger.Erasure,
 		return e, fmt.Errorf("%w: the erasure has %d bytes, the limit is %d; split it", ErrLedgerFull, len(data), ledger.MaxErasureBytes)
 	}
 	c := &change{key: e.Key(), v: &e}
-	if err = r.enter(ctx, []string{e.Topic}, c); err == nil {
+	if err = r.enterAs(ctx, []string{e.Topic}, map[string]int{e.Topic: e.Schema}, c); err == nil {
 		e.Rev = c.rev
 	}
 	return e, err

@@ -113,7 +113,7 @@ func TestFirstEntriesOfARemovedTopic(t *testing.T) {
 	if _, _, err := r.Apply(ctx, app, false); err != nil {
 		t.Fatal(err)
 	}
-	before, err := r.withTopics(ctx, []string{"app", "app"})
+	before, err := r.withTopics(ctx, []string{"app", "app"}, nil)
 	if err != nil || len(before) != 1 {
 		t.Fatalf("%v, %v", before, err)
 	}

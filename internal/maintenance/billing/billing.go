@@ -60,6 +60,8 @@ type Request struct {
 	Measure usage.Measure
 	// DryRun publishes nothing.
 	DryRun bool
+
+	from *schemas.Topic // Topic, as it was read
 }
 
 // Result is what a call found and published.
@@ -96,6 +98,11 @@ func (d *Closer) check(ctx context.Context, r *Request) (*schemas.Topic, error) 
 	if end := time.Unix(0, r.Month.End()).UTC(); d.cfg.Now().Before(end) {
 		return nil, bad("month %s ends at %s: close it after that", r.Month, end.Format(time.RFC3339))
 	}
+	from, err := d.cfg.Registry.Topic(ctx, r.Topic)
+	if err != nil {
+		return nil, err
+	}
+	r.from = &from
 	into, err := d.cfg.Registry.Topic(ctx, r.Into)
 	if err != nil {
 		return nil, err

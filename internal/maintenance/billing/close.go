@@ -23,6 +23,11 @@ func (d *Closer) Close(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	res, err := d.closeInto(ctx, r, into)
+	return res, d.cfg.Registry.IfRemoved(ctx, err, r.from, into)
+}
+
+func (d *Closer) closeInto(ctx context.Context, r Request, into *schemas.Topic) (*Result, error) {
 	l, err := d.read(ctx, &r, into)
 	if err != nil {
 		return nil, err
@@ -35,7 +40,7 @@ func (d *Closer) Close(ctx context.Context, r Request) (*Result, error) {
 		}
 		if first.complete() {
 			res.Before, res.Bills = true, l.revised(0)
-			return res, d.finish(ctx, &r)
+			return res, d.finish(ctx, &r, into)
 		}
 	}
 	if err := d.closed(ctx, &r); err != nil {
@@ -64,7 +69,7 @@ func (d *Closer) Close(ctx context.Context, r Request) (*Result, error) {
 	if res.Published, err = d.publish(ctx, &r, l, 0, buckets, into, at, items); err != nil {
 		return nil, err
 	}
-	return res, d.finish(ctx, &r)
+	return res, d.finish(ctx, &r, into)
 }
 
 // revised counts the keys with a revision of a round, or a later one of theirs.
@@ -93,6 +98,11 @@ func (d *Closer) Corrections(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	res, err := d.correct(ctx, r, into)
+	return res, d.cfg.Registry.IfRemoved(ctx, err, r.from, into)
+}
+
+func (d *Closer) correct(ctx context.Context, r Request, into *schemas.Topic) (*Result, error) {
 	var res *Result
 	for range maxRounds {
 		l, err := d.read(ctx, &r, into)
@@ -118,7 +128,7 @@ func (d *Closer) Corrections(ctx context.Context, r Request) (*Result, error) {
 		number, moved := l.last(), l.moved(bills)
 		if l.rounds[number].complete() {
 			if len(moved) == 0 {
-				return res, d.finish(ctx, &r)
+				return res, d.finish(ctx, &r, into)
 			}
 			number++
 		}

@@ -68,7 +68,8 @@ func (d *Closer) begin(ctx context.Context, r *Request, l *ledger, number int, i
 		was := state{Round: -1}
 		switch {
 		case errors.Is(err, registry.ErrNotFound):
-			j = registry.Job{ID: r.job(), Verb: verb, Topics: []string{r.Topic, r.Into}}
+			j = registry.Job{ID: r.job(), Verb: verb}
+			j.For(r.from, into)
 		case err != nil:
 			return 0, err
 		default:
@@ -132,7 +133,10 @@ func (d *Closer) closed(ctx context.Context, r *Request) error {
 }
 
 // finish says in the registry that the round is complete.
-func (d *Closer) finish(ctx context.Context, r *Request) error {
+func (d *Closer) finish(ctx context.Context, r *Request, into *schemas.Topic) error {
+	if err := d.cfg.Registry.IfRemoved(ctx, nil, r.from, into); err != nil {
+		return err // the job of that name may be of the topics that have the names by now
+	}
 	j, err := d.cfg.Registry.Job(ctx, verb, r.job())
 	if errors.Is(err, registry.ErrNotFound) || err == nil && j.Done {
 		return nil

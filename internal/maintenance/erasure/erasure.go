@@ -136,8 +136,18 @@ func newID(at time.Time) string {
 // again after any failure, and on one that is erased: should ClickHouse have been
 // restored from an older copy, what came back with it goes again.
 func (x *Eraser) Run(ctx context.Context, topic, id string) (ledger.Erasure, error) {
+	was, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		if d, removed := x.cfg.Registry.Removal(ctx, topic); removed == nil {
+			err = fmt.Errorf("%w: topic %q was removed at %s, with the erasures that it had", err, topic, d.Began.Format(time.RFC3339))
+		}
+		return was, err
+	}
 	for again := maxCut; ; again-- {
 		e, err := x.carryOn(ctx, topic, id)
+		if err != nil && !e.Redacted && was.Schema > 0 {
+			err = x.cfg.Registry.IfRemoved(ctx, err, &schemas.Topic{Name: topic, Version: was.Schema})
+		}
 		if again == 0 || !errors.Is(err, streams.ErrCut) || ctx.Err() != nil {
 			return e, err
 		}

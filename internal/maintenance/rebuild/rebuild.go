@@ -183,12 +183,20 @@ func Run(ctx context.Context, cfg Config, topic string, dropOld bool) (Result, e
 	if err != nil {
 		return Result{Topic: topic}, err
 	}
+	res, err := r.run(ctx, dropOld)
+	if err != nil {
+		err = r.cfg.Registry.IfRemoved(ctx, err, &r.topic)
+	}
+	return res, err
+}
+
+func (r *rebuild) run(ctx context.Context, dropOld bool) (Result, error) {
 	old, fresh, err := r.states(ctx)
 	switch {
 	case err != nil:
 		return r.res, err
 	case !old.Exists:
-		return r.res, fmt.Errorf("%w: topic %q has no table yet; there is nothing to rebuild", schemas.ErrRequest, topic)
+		return r.res, fmt.Errorf("%w: topic %q has no table yet; there is nothing to rebuild", schemas.ErrRequest, r.topic.Name)
 	case fresh.Frozen:
 		return r.res, r.keep(ctx, dropOld)
 	}

@@ -53,6 +53,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 				return ctx.Err()
 			}
 			if err != nil {
+				err = j.cfg.Registry.IfRemoved(ctx, err, t)
 				failed = append(failed, fmt.Errorf("janitor: retention of %s: %w", e.Name(), err))
 			}
 		}
