@@ -50,20 +50,20 @@ func (e *env) freeze(point string, work func(at func(point string)) error) *froz
 	return f
 }
 
-// removalsEnv has TestRemovalBesideFrozenWork try all work at all its points, in place of one by chance.
+// removalsEnv has TestRemovalOfTopicsAtWork try all work at all its points, in place of one by chance.
 const removalsEnv = "ALMANAC_REMOVALS"
 
-// beside is work on topics, with the points at which it may stand still.
-type beside struct {
+// standing is work on topics, with the points at which it may stand still.
+type standing struct {
 	points []string
 	topics func(i int) []schemas.Topic        // for its point i
 	work   func(i int, at func(string)) error // of point i
 	shared bool                               // all points are of the same topics
 }
 
-// TestRemovalBesideFrozenWork removes topics on which erasures, rebuilds, replays, retention, and closes of months stand still between any two of their steps,
+// TestRemovalOfTopicsAtWork removes topics on which erasures, rebuilds, replays, retention, and closes of months stand still between any two of their steps,
 // and declares them again with other settings. What goes on then ends, says that the topic is gone, and takes or leaves nothing of the new topic.
-func TestRemovalBesideFrozenWork(t *testing.T) {
+func TestRemovalOfTopicsAtWork(t *testing.T) {
 	t.Parallel()
 	e := start(t)
 	ctx := t.Context()
@@ -75,7 +75,7 @@ func TestRemovalBesideFrozenWork(t *testing.T) {
 			return topics
 		}
 	}
-	all := []beside{{
+	all := []standing{{
 		points: []string{"erase.entered", "erase.settled", "erase.before-intent", "erase.after-delete", "erase.before-book", "erase.swept", "erase.summed", "erase.noted"},
 		topics: named("erased"),
 		work: func(i int, at func(string)) error {
@@ -138,7 +138,7 @@ func TestRemovalBesideFrozenWork(t *testing.T) {
 		n := rng.IntN(len(b.points))
 		t.Logf("seed %d: %s", seed, b.points[n])
 		b.points = b.points[n : n+1]
-		all = []beside{b}
+		all = []standing{b}
 	}
 	var topics []schemas.Topic
 	for _, b := range all {
