@@ -175,6 +175,8 @@ func TestParse(t *testing.T) {
 	hash := DigestOf(secret).String()
 	for name, c := range map[string]struct{ text, says string }{
 		"empty":              {"", ""},
+		"a rate of none":     {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app], rate: {events: .nan}}]`, "a rate"},
+		"a rate of any":      {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app], rate: {bytes: .inf}}]`, "a rate"},
 		"whole":              {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app, auth], expires: 2027-11-01, from: [10.0.0.0/8], rate: {events: 5000, bytes: 10485760}}]`, ""},
 		"no role":            {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `"}]`, "it has no role"},
 		"no topic's name":    {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", read: ["a b"]}]`, `"a b" is not a topic's name`},

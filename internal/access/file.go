@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -168,7 +169,7 @@ func (r *record) token() (t Token, err error) {
 	if r.Rate != nil {
 		t.Rate = Rate{Events: r.Rate.Events, Bytes: r.Rate.Bytes}
 	}
-	if t.Rate.Events < 0 || t.Rate.Bytes < 0 {
+	if !(t.Rate.Events >= 0 && t.Rate.Bytes >= 0) || math.IsInf(t.Rate.Events+t.Rate.Bytes, 0) {
 		return bad("a rate is a number of events and a size, each a second, and not negative")
 	}
 	return t, nil

@@ -103,7 +103,7 @@ func (t *Token) taken(a *Asked) (p *Principal, why string, err error) {
 	switch {
 	case !t.Expires.IsZero() && !a.At.Before(t.Expires):
 		return nil, "token " + t.Name + " ended " + t.Expires.UTC().Format(time.RFC3339), ErrUnauthenticated
-	case len(t.From) > 0 && !slices.ContainsFunc(t.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap()) }):
+	case len(t.From) > 0 && !slices.ContainsFunc(t.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap().WithZone("")) }):
 		return nil, "token " + t.Name + " from another network: " + a.Peer.String(), ErrUnauthenticated
 	}
 	return &Principal{Name: t.Name, Grants: t.Grants, Token: t}, "", nil

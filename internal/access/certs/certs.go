@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -145,11 +146,14 @@ func (f *Files) read() error {
 }
 
 func readAll(name string) ([]byte, error) {
-	r, err := os.Open(name)
+	r, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for who writes it
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
+	if info, err := r.Stat(); err != nil || info.Mode()&os.ModeNamedPipe != 0 {
+		return nil, errors.Join(err, fmt.Errorf("%s is a pipe: it is read again and again, so a file is needed", name))
+	}
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		return nil, fmt.Errorf("%s has more than %d bytes", name, maxFile)

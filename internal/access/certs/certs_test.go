@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,10 +113,15 @@ func TestOpenRefuses(t *testing.T) {
 	_, other := ca.Files(t, dir, "other")
 	c, k := ca.Issue(t, "ended", time.Now().Add(-time.Minute))
 	ended, endedKey := certstest.Write(t, filepath.Join(dir, "ended.crt"), c), certstest.Write(t, filepath.Join(dir, "ended.key"), k)
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		cfg  Config
 		says string
 	}{
+		"a pipe":        {Config{Cert: cert, Key: pipe}, "a pipe"},
 		"no file":       {Config{Cert: filepath.Join(dir, "none"), Key: key}, "no such file"},
 		"another's key": {Config{Cert: cert, Key: other}, "private key"},
 		"swapped":       {Config{Cert: key, Key: cert}, "PEM"},

@@ -6,7 +6,7 @@
 //	environment ──┼──▶ Keeper ──▶ Authenticate
 //	local token ──┘
 //
-// A file is looked at every second. What it says holds within two seconds, without a restart. The local token is
+// A file is looked at twice a second. What it says holds within two seconds, without a restart, once two looks found it the same. The local token is
 // made by the first `up` of a data directory and may do everything.
 //
 // # Who is authoritative

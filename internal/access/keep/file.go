@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/almanac-events/almanac/internal/access"
 )
 
@@ -58,7 +60,7 @@ func ReadLocal(path string) (string, error) {
 
 // readPrivate reads a file that only its owner may read.
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes it
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +68,9 @@ func readPrivate(path string) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file: it is read again and again", path)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %s", path, info.Mode().Perm(), path)

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// look is how often the file is looked at, unless Config says otherwise.
-	look = time.Second
+	// look is how often the file is looked at, unless Config says otherwise. What changed is taken at the look after, so within two of them.
+	look = time.Second / 2
 	// maxFile bounds it: access.MaxTokens of 4 KiB.
 	maxFile = access.MaxTokens * 4 << 10
 )
@@ -29,7 +29,7 @@ type Config struct {
 	Text string
 	// Local is the file of the local token, which Open makes where it is not there.
 	Local string
-	// Every is how often the file is looked at. Default one second.
+	// Every is how often the file is looked at. Default half a second.
 	Every time.Duration
 	// OnError hears why a file is not taken; nil: it is not heard.
 	OnError func(error)
@@ -41,18 +41,20 @@ type Keeper struct {
 	fixed  []access.Token // of the environment, and the local one
 	tokens atomic.Pointer[access.Tokens]
 
-	// Of Run alone.
-	seen    stamp
-	trouble string
+	// Of Run alone: the file as it was taken, and as it was at the last look; nil: it was not there.
+	taken, last fs.FileInfo
+	trouble     string
 
 	mu       sync.Mutex
 	failures access.Failures
 }
 
-// stamp tells one version of a file from another.
-type stamp struct {
-	changed time.Time
-	size    int64
+// same reports whether two looks saw one version of a file, with one mode.
+func same(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode()
 }
 
 // Open reads all tokens. A file that is broken is an error.
@@ -81,7 +83,10 @@ func Open(cfg Config) (*Keeper, error) {
 		k.fixed = append(k.fixed, t)
 	}
 	k.tokens.Store(access.NewTokens(k.fixed))
-	return k, k.read()
+	if err := k.see(); err != nil {
+		return k, err
+	}
+	return k, k.take()
 }
 
 // Run looks at the file until ctx ends.
@@ -94,7 +99,14 @@ func (k *Keeper) Run(ctx context.Context) error {
 			return nil
 		case <-t.C:
 		}
-		err := k.read()
+		before := k.last
+		err := k.see()
+		if err == nil && !same(before, k.last) {
+			continue // one that is being written is a part of itself: with fewer tokens, or one without its end
+		}
+		if err == nil {
+			err = k.take()
+		}
 		if err != nil && err.Error() != k.trouble {
 			k.cfg.OnError(fmt.Errorf("%w; the tokens that were read before stay valid", err))
 		}
@@ -104,29 +116,32 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// read takes the file where it changed. One that is gone has no tokens.
-func (k *Keeper) read() error {
+// see looks at the file.
+func (k *Keeper) see() error {
 	if k.cfg.File == "" {
 		return nil
 	}
 	info, err := os.Stat(k.cfg.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		k.seen = stamp{}
-		k.tokens.Store(access.NewTokens(k.fixed))
-		return nil
+		info, err = nil, nil
 	}
 	if err != nil {
 		return fmt.Errorf("the file of tokens: %w", err)
 	}
-	now := stamp{info.ModTime(), info.Size()}
-	if now == k.seen {
+	k.last = info
+	return nil
+}
+
+// take takes the file where it is another than the one that was taken. One that is gone has no tokens.
+func (k *Keeper) take() error {
+	if same(k.taken, k.last) {
 		return nil
 	}
 	some, err := ReadFile(k.cfg.File)
 	if err != nil {
 		return err
 	}
-	k.seen = now
+	k.taken = k.last
 	k.tokens.Store(access.NewTokens(k.fixed, some))
 	return nil
 }

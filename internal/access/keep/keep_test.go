@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/almanac-events/almanac/internal/access"
 )
 
@@ -50,8 +52,9 @@ func TestFileIsFollowed(t *testing.T) {
 			{func() error { return WriteFile(path, []access.Token{a, b}) }, []string{first, second}, nil, 0},
 			{func() error { return os.WriteFile(path, []byte("tokens: ["), 0o600) }, []string{first, second}, nil, 1},
 			{func() error { return WriteFile(path, []access.Token{b}) }, []string{second}, []string{first}, 1},
-			{func() error { return os.Chmod(path, 0o644) }, []string{second}, []string{first}, 1}, // it did not change
-			{func() error { return os.Remove(path) }, nil, []string{first, second}, 1},
+			{func() error { return os.Chmod(path, 0o644) }, []string{second}, []string{first}, 2}, // others may read it
+			{func() error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)) }, []string{second}, []string{first}, 3},
+			{func() error { return os.Remove(path) }, nil, []string{first, second}, 3},
 		} {
 			if err := step.do(); err != nil {
 				t.Fatal(err)
@@ -71,6 +74,49 @@ func TestFileIsFollowed(t *testing.T) {
 			if n := int(said.Load()); n != step.errors {
 				t.Errorf("step %d: %d errors were said", i, n)
 			}
+		}
+	})
+}
+
+// A file that is being written is a part of itself: its last token has no end and no networks yet. It is taken when it is whole.
+func TestFileIsTakenWhole(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	secret, a := token("a")
+	a.From = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	text, err := access.Text([]access.Token{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := text[:strings.Index(string(text), "    from:")]
+	if _, err := access.Parse(part); err != nil {
+		t.Fatalf("the part is not valid, which this test is about: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		k, err := Open(Config{File: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = k.Run(ctx) }()
+		<-time.After(look - time.Millisecond)
+		if err := os.WriteFile(path, part, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(look / 2) // it was looked at
+		synctest.Wait()
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			<-time.After(look / 10)
+			if _, _, err := k.Tokens().Authenticate(&access.Asked{Secret: secret, Peer: peer, At: time.Now()}); err == nil {
+				t.Fatal("a token was valid from a network that it may not come from")
+			}
+		}
+		if n := k.Tokens().Len(); n != 1 {
+			t.Errorf("%d tokens in the end", n)
 		}
 	})
 }
