@@ -24,7 +24,7 @@ type Filter struct {
 	Slot *int
 	// DueBefore is zero for no bound.
 	DueBefore time.Time
-	// Limit of a page: 500 if 0, at most 1,000.
+	// Limit of a page: timer.DefaultPage if 0, at most timer.MaxPage.
 	Limit int
 	// Cursor of the page before.
 	Cursor string
@@ -36,12 +36,8 @@ type Page struct {
 	Cursor string  `json:"cursor,omitempty"`
 }
 
-const (
-	defaultPage = 500
-	maxPage     = 1000
-	// recordBytes is about what the record of a timer takes while a list is read.
-	recordBytes = 600
-)
+// recordBytes is about what the record of a timer takes while a list is read.
+const recordBytes = 600
 
 // List reads the timers of a group that are in the front, as they were created. It reads the headers of the
 // group's records through, so a page costs what the group has. A page ends early where its specs have maxPageBytes.
@@ -64,7 +60,7 @@ func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error)
 		}
 	}
 	slices.SortFunc(out, byDue)
-	limit := min(cmp.Or(f.Limit, defaultPage), maxPage)
+	limit := min(cmp.Or(f.Limit, timer.DefaultPage), timer.MaxPage)
 	var p Page
 	for len(p.Timers) < limit && len(out) > 0 {
 		some := out[:min(limit-len(p.Timers), len(out))]

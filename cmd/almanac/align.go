@@ -48,12 +48,7 @@ without the rest, says so, and exits 3. --final leaves out windows that end less
 		Args: arguments(1, 1),
 		RunE: a.does(a.align),
 	}
-	f := cmd.Flags()
-	f.StringArray("metric", nil, "`NAME` of the metric (required); given several times, each of them")
-	f.String("from", "", "`TIME` at which the range begins (required)")
-	f.String("to", "", "`TIME` at which it ends (default now)")
-	flagsOf(cmd, &operations.Align, "period", "align", "reduce", "where", "final", "wait")
-	f.StringSlice("by", nil, "`LABELS` to group series by, with --reduce; also service, user_id, unit")
+	flagsOf(cmd, &operations.Align, "metric", "from", "to", "period", "align", "reduce", "where", "by", "final", "wait")
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	return cmd
 }

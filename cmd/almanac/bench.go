@@ -32,13 +32,15 @@ have. Both want a machine that does nothing else.`,
 		RunE: a.does(a.bench),
 	}
 	outputFlag(cmd, asTable, asJSON)
-	cmd.Flags().Int("events", 5_000_000, "how many events")
-	cmd.Flags().Int("producers", 4, "how many producers log at once")
-	cmd.Flags().Int("topics", 1, "how many topics they log to")
-	cmd.Flags().Int("lanes", schemas.DefaultLanes, "how many lanes a topic has")
-	cmd.Flags().Int("event-bytes", 200, "about the size of an event")
-	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
-	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
+	addFlags(cmd,
+		orElse(numberFlag("events", "how many events"), 5_000_000),
+		orElse(numberFlag("producers", "how many producers log at once"), 4),
+		orElse(numberFlag("topics", "how many topics they log to"), 1),
+		orElse(numberFlag("lanes", "how many lanes a topic has"), schemas.DefaultLanes),
+		orElse(numberFlag("event-bytes", "about the size of an event"), 200),
+		textFlag("profile-out", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)"),
+		numberFlag("inserts", "inserts at once (default: the processors, at least 2)"),
+	)
 	loadFlags(cmd)
 	return cmd
 }

@@ -13,11 +13,13 @@ import (
 )
 
 func loadFlags(cmd *cobra.Command) {
-	cmd.Flags().Bool("load", false, "measure what an event costs at steady loads (an hour and a half)")
-	cmd.Flags().StringSlice("only", nil, "with --load, measure these `LOADS` alone: events a second, or RATExTOPICS")
-	cmd.Flags().Duration("load-for", 0, "how long each load of --load is measured (default 10m)")
-	cmd.Flags().Duration("load-warm", 0, "how long each load of --load is offered before (default 2m)")
-	cmd.Flags().Int("load-marks", 0, "events whose way to query, and to SQL, is timed afterwards (default 150)")
+	addFlags(cmd,
+		switchFlag("load", "measure what an event costs at steady loads (an hour and a half)"),
+		namesFlag("only", "with --load, measure these `LOADS` alone: events a second, or RATExTOPICS"),
+		lengthFlag("load-for", "how long each load of --load is measured (default 10m)"),
+		lengthFlag("load-warm", "how long each load of --load is offered before (default 2m)"),
+		numberFlag("load-marks", "events whose way to query, and to SQL, is timed afterwards (default 150)"),
+	)
 }
 
 // loadsOf are the loads that are wanted, nil without --load.

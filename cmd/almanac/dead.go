@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -19,7 +20,9 @@ func (a *app) deadCommand() *cobra.Command {
 		Args:  arguments(0, 1),
 		RunE:  a.does(a.deadList),
 	}
-	ls.Flags().Int("limit", 100, "how many")
+	limit := flagOf(&operations.DeadLetters, "limit")
+	limit.Help, limit.Most = "how many", 0 // a terminal may have them all
+	addFlags(ls, limit)
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
 		Use:   "show LETTER",
@@ -30,7 +33,7 @@ is what has it now: NATS gives numbers again where SHARDS loses its end.`,
 		Args:    arguments(1, 1),
 		RunE:    a.does(a.deadShow),
 	}
-	show.Flags().Bool("raw", false, "print its bytes and nothing else")
+	addFlags(show, switchFlag("raw", "print its bytes and nothing else"))
 	outputFlag(show, asTable, asJSON, asNDJSON)
 	return usageGroup(&cobra.Command{
 		Use:   "dead",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/operations"
 	archive "github.com/almanac-events/almanac/internal/query/documents"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -100,14 +101,14 @@ with --path, one that is under another is refused.`,
 		Args: arguments(1, 2),
 		RunE: a.withDocs(a.put),
 	}
-	cmd.Flags().String("path", "", "`PATH` of a new document, up to 8 segments with / between; one that exists must have it")
-	cmd.Flags().String("created", "", "`TIME` at which a new document was created elsewhere (default: now)")
+	flagsOf(cmd, &operations.PutDocument, "path", "created", "lock", "unlock")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { // before a server is asked
 		return createdFlag(cmd, new(time.Time))
 	}
-	cmd.Flags().Bool("if-absent", false, "refuse where the document exists")
-	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have")
-	underLock(cmd)
+	addFlags(cmd,
+		switchFlag("if-absent", "refuse where the document exists"),
+		tokenFlag("if-version", "`VERSION` that the document must have"),
+	)
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
 	return cmd
 }
@@ -145,12 +146,6 @@ func (a *app) put(ctx context.Context, cmd *cobra.Command, c *documents.Collecti
 		return err
 	}
 	return a.oneDocument(cmd, d)
-}
-
-// underLock adds the flags of a write under a lock.
-func underLock(cmd *cobra.Command) {
-	ordinalFlag(cmd, "lock", "`TOKEN` of the lock that is held; the write is refused where it was lost, and else renews it")
-	cmd.Flags().Bool("unlock", false, "release the lock with the write")
 }
 
 // lockOf gives a change the lock and the path that the flags name.
@@ -201,13 +196,9 @@ func (a *app) docsGet() *cobra.Command {
 			return a.oneDocument(cmd, d)
 		}),
 	}
-	pathFlag(cmd)
+	flagsOf(cmd, &operations.Document, "path")
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
 	return cmd
-}
-
-func pathFlag(cmd *cobra.Command) {
-	cmd.Flags().String("path", "", "`PATH` that the document must have (default: any)")
 }
 
 func (a *app) docsUpdate() *cobra.Command {
@@ -226,9 +217,8 @@ func (a *app) docsUpdate() *cobra.Command {
 			return a.oneDocument(cmd, d)
 		}),
 	}
-	pathFlag(cmd)
-	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have (default: any)")
-	underLock(cmd)
+	flagsOf(cmd, &operations.RemoveDocument, "path", "lock", "unlock")
+	addFlags(cmd, tokenFlag("if-version", "`VERSION` that the document must have (default: any)"))
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
 	return cmd
 }
@@ -242,9 +232,8 @@ func (a *app) docsRemove() *cobra.Command {
 			return err
 		}, true),
 	}
-	pathFlag(cmd)
-	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have (default: any)")
-	underLock(cmd)
+	flagsOf(cmd, &operations.RemoveDocument, "path", "lock", "unlock")
+	addFlags(cmd, tokenFlag("if-version", "`VERSION` that the document must have (default: any)"))
 	return cmd
 }
 

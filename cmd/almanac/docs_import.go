@@ -33,9 +33,11 @@ exported lines as bodies.`,
   almanac docs export customers | almanac docs import copies --exported`,
 		RunE: a.withDocs(a.importDocs),
 	}
-	cmd.Flags().String("id", "", "dotted `KEY` of the id (default: ids are generated)")
-	cmd.Flags().String("path", "", "`PATH` of all of them")
-	cmd.Flags().Bool("exported", false, "the lines are what docs export wrote (default: as each is recognised)")
+	addFlags(cmd,
+		textFlag("id", "dotted `KEY` of the id (default: ids are generated)"),
+		textFlag("path", "`PATH` of all of them"),
+		switchFlag("exported", "the lines are what docs export wrote (default: as each is recognised)"),
+	)
 	return cmd
 }
 
@@ -159,6 +161,6 @@ func (a *app) docsExport() *cobra.Command {
 			}
 		}),
 	}
-	cmd.Flags().String("path", "", "`PATH` whose documents to write; '' for those that do not have a path (default: all documents)")
+	addFlags(cmd, textFlag("path", "`PATH` whose documents to write; '' for those that do not have a path (default: all documents)"))
 	return cmd
 }

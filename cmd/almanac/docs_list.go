@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/operations"
 )
 
 func (a *app) docsList() *cobra.Command {
@@ -36,15 +37,9 @@ last change in it, with its present version. One that was removed comes without 
 	return cmd
 }
 
+// selectionFlags are those of a list. what is the time by which it goes: created or changed.
 func selectionFlags(cmd *cobra.Command, what string) {
-	cmd.Flags().String("path", "", "`PATH` whose documents to list; '' for those that do not have a path (default: all documents)")
-	cmd.Flags().Bool("below", false, "list the documents of paths below --path too")
-	cmd.Flags().String("where", "", "`FILTER` over columns and promoted fields, as query --where")
-	cmd.Flags().Bool("no-bodies", false, "leave bodies out")
-	cmd.Flags().String("from", "", "`TIME` from which it was "+what)
-	cmd.Flags().String("to", "", "`TIME` before which it was "+what)
-	cmd.Flags().Int("limit", documents.DefaultLimit, "how many documents at most, up to 1000")
-	cursorFlag(cmd)
+	flagsOf(cmd, &operations.Documents, "path", "below", "where", "no_bodies", what+"_from", what+"_to", "limit", "cursor")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/operations"
 )
 
 func (a *app) docsLock() *cobra.Command {
@@ -45,9 +46,11 @@ releases it (--unlock).`,
 			return a.printJSON(l)
 		}),
 	}
-	cmd.Flags().Duration("for", 30*time.Second, "how long the lock is held, 1s to 1h")
-	cmd.Flags().String("by", "", "`NAME` of the holder (default: the user)")
-	ordinalFlag(cmd, "token", "`TOKEN` of a lock that is held, to renew it")
+	addFlags(cmd,
+		orElse(lengthFlag("for", "how long the lock is held, 1s to 1h"), 30*time.Second),
+		textFlag("by", "`NAME` of the holder (default: the user)"),
+		tokenFlag("token", "`TOKEN` of a lock that is held, to renew it"),
+	)
 	return cmd
 }
 
@@ -65,8 +68,7 @@ func (a *app) docsUnlock() *cobra.Command {
 			})(cmd, args)
 		},
 	}
-	ordinalFlag(cmd, "token", "`TOKEN` of the lock")
-	cmd.Flags().Bool("force", false, "release whatever lock is held")
+	flagsOf(cmd, &operations.UnlockDocument, "token", "force")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -43,25 +44,24 @@ An erasure that was interrupted is carried on by "erase resume".`,
 		Args:        arguments(1, 1),
 		RunE:        a.does(a.erase),
 	}
-	f := cmd.Flags()
-	f.StringArray("user", nil, "`USER` whose events go; may be given several times")
-	whereFlag(cmd)
-	rangeFlags(cmd)
-	f.String("reason", "", "`TEXT` kept with the erasure: who asked, and why")
-	f.Bool("dry-run", false, "count what would go, and change nothing")
-	f.Bool("yes", false, "erase")
-	f.Bool("purge", false, "take the frames that hold such events out of the streams too")
-	f.Duration("within", 0, "`TIME` to wait until everything accepted before is stored (default 10m)")
+	addFlags(cmd, textsFlag("user", "`USER` whose events go; may be given several times"))
+	flagsOf(cmd, &operations.Events, "where", "from", "to")
+	flagsOf(cmd, &operations.Erase, "dry_run")
+	addFlags(cmd,
+		textFlag("reason", "`TEXT` kept with the erasure: who asked, and why"),
+		switchFlag("yes", "erase"),
+	)
+	erasingFlags(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 
 	ls := &cobra.Command{Use: "ls [TOPIC]", Short: "List erasures, the newest first", Args: arguments(0, 1), RunE: a.does(a.eraseList)}
-	ls.Flags().Bool("redact", false, "show pseudonyms instead of users and filters")
+	addFlags(ls, switchFlag("redact", "show pseudonyms instead of users and filters"))
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
 		Use: "show ERASURE", Short: "Show an erasure's proof: what went, shard by shard, and what the streams still hold",
 		Args: arguments(1, 1), RunE: a.does(a.eraseShow),
 	}
-	show.Flags().Bool("redact", false, "show pseudonyms instead of users and the filter")
+	addFlags(show, switchFlag("redact", "show pseudonyms instead of users and the filter"))
 	outputFlag(show, asTable, asJSON)
 	resume := &cobra.Command{
 		Use: "resume [ERASURE]", Short: "Carry on an erasure, or every one",
@@ -70,14 +70,13 @@ again: if ClickHouse was restored from an older copy, what came back with it goe
 		Annotations: erasing.declared(),
 		Args:        arguments(0, 1), RunE: a.does(a.eraseResume),
 	}
-	resume.Flags().Bool("purge", false, "take the frames that hold such events out of the streams too")
-	resume.Flags().Duration("within", 0, "`TIME` to wait until everything accepted before is stored (default 10m)")
+	erasingFlags(resume)
 	outputFlag(resume, asTable, asJSON, asNDJSON)
 	redact := &cobra.Command{
 		Use: "redact ERASURE", Short: "Forget whom an erasure named, once the streams hold nothing of it",
 		Args: arguments(1, 1), RunE: a.does(a.eraseRedact),
 	}
-	redact.Flags().Bool("yes", false, "redact; it cannot be undone")
+	addFlags(redact, switchFlag("yes", "redact; it cannot be undone"))
 	forget := &cobra.Command{
 		Use: "forget ERASURE", Short: "Take an erasure out of the ledger, once the streams hold nothing of it",
 		Long: `Take an erasure out of the ledger: what it named and its proof, for good. What was
@@ -87,10 +86,18 @@ It is refused while a stream may hold events of it: the entry is what keeps them
 from replay, tail and queries. --held forgets it all the same, and they come back.`,
 		Args: arguments(1, 1), RunE: a.does(a.eraseForget),
 	}
-	forget.Flags().Bool("yes", false, "forget; it cannot be undone")
-	forget.Flags().Bool("held", false, "also while the streams may hold events of it, which every later reader would see again")
+	addFlags(forget,
+		switchFlag("yes", "forget; it cannot be undone"),
+		switchFlag("held", "also while the streams may hold events of it, which every later reader would see again"),
+	)
 	cmd.AddCommand(ls, show, resume, redact, forget)
 	return cmd
+}
+
+// erasingFlags are those of an erasure that is carried out.
+func erasingFlags(cmd *cobra.Command) {
+	flagsOf(cmd, &operations.ResumeErasure, "purge")
+	addFlags(cmd, lengthFlag("within", "`TIME` to wait until everything accepted before is stored (default 10m)"))
 }
 
 // eraser opens the servers for erasing. The caller closes the session.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -29,7 +30,7 @@ Two runs at once end well: a letter that the other run counted is listed as take
 			return a.resolveDead(ctx, cmd, args[0], false)
 		}),
 	}
-	letterFlags(cmd)
+	letterFlags(cmd, &operations.RetryLetters)
 	return cmd
 }
 
@@ -47,16 +48,13 @@ discarded. --dry-run says which letters it would be.`,
 			return a.resolveDead(ctx, cmd, args[0], true)
 		}),
 	}
-	letterFlags(cmd)
-	cmd.Flags().Bool("yes", false, "drop them")
+	letterFlags(cmd, &operations.DropLetters)
+	addFlags(cmd, switchFlag("yes", "drop them"))
 	return cmd
 }
 
-func letterFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.String("reason", "", "only letters with this `REASON`")
-	f.String("seq", "", "only the letter `NUMBER@TIME`, as dead ls prints it; drop takes no number alone")
-	f.Bool("dry-run", false, "say what would be done and do nothing")
+func letterFlags(cmd *cobra.Command, op *operations.Operation) {
+	flagsOf(cmd, op, "reason", "seq", "dry_run")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"strconv"
-
-	"github.com/spf13/cobra"
 )
 
 // ordinal is the value of a flag that names a version or a lock. 0 names none: a script whose
@@ -26,5 +24,3 @@ func (o *ordinal) String() string { return strconv.FormatUint(uint64(*o), 10) }
 
 // Type implements pflag.Value, so that GetUint64 reads it.
 func (o *ordinal) Type() string { return "uint64" }
-
-func ordinalFlag(cmd *cobra.Command, name, usage string) { cmd.Flags().Var(new(ordinal), name, usage) }

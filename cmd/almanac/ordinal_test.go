@@ -12,7 +12,7 @@ func TestOrdinal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]uint64{"": 0, "0": 0, "-1": 0, "x": 0, "1": 1, "18446744073709551615": 1<<64 - 1} {
 		cmd := &cobra.Command{}
-		ordinalFlag(cmd, "lock", "`TOKEN`")
+		addFlags(cmd, tokenFlag("lock", "`TOKEN`"))
 		if err := cmd.Flags().Set("lock", text); (err == nil) != (want > 0) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -28,9 +28,8 @@ const (
 
 // outputFlag adds -o with the formats a verb has.
 func outputFlag(cmd *cobra.Command, formats ...string) {
-	cmd.Flags().StringP("output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
+	addFlags(cmd, short(oneOfWords(textFlag("output", "output `FORMAT`: "+strings.Join(formats, ", ")), formats...), "o"))
 	_ = cmd.Flags().SetAnnotation("output", outputFormats, formats)
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // outputFormats is the annotation of -o with the formats it takes.

@@ -42,15 +42,19 @@ yet among them.`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.query),
 	}
-	f := cmd.Flags()
 	flagsOf(cmd, &operations.Events, "from", "to", "where", "limit", "cursor", "order", "fields")
-	f.StringArray("user", nil, "`USER` whose events to find, by the user's own name also where the topic hashes it; may be given several times")
-	f.Bool("page", false, "end after one page, also where it is short or empty and has a cursor")
-	f.Bool("count", false, "count the events instead")
-	f.String("histogram", "", "count the events of each `STEP` of time instead: 1m, 1d, 7d, 1mo")
-	f.Bool("explain", false, "say what ClickHouse would read for the page, and read nothing")
-	f.String("zone", "", "with --histogram: the time `ZONE` in which days, weeks and months begin, such as Europe/Vienna (default UTC)")
-	f.String("by", "", "with --histogram: split by `COLUMN` (level, service, type or a promoted lowcardinality field)")
+	addFlags(cmd,
+		textsFlag("user", "`USER` whose events to find, by the user's own name also where the topic hashes it; may be given several times"),
+		switchFlag("page", "end after one page, also where it is short or empty and has a cursor"),
+		switchFlag("count", "count the events instead"),
+		textFlag("histogram", "count the events of each `STEP` of time instead: 1m, 1d, 7d, 1mo"),
+		switchFlag("explain", "say what ClickHouse would read for the page, and read nothing"),
+	)
+	for _, name := range []string{"zone", "by"} {
+		p := flagOf(&operations.Histogram, name)
+		p.Help = "with --histogram: " + p.Help
+		addFlags(cmd, p)
+	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }

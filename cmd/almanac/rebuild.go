@@ -37,13 +37,14 @@ When this is killed, run it again: it ends what was begun. --abort gives it up.`
 		Args: arguments(1, 1),
 		RunE: a.does(a.rebuild),
 	}
-	f := cmd.Flags()
-	f.Bool("dry-run", false, "say what would be done and do nothing")
-	f.Bool("yes", false, "do it")
-	f.Bool("drop-old", false, "drop the old table at the end")
-	f.Bool("drop-old-tables", false, "drop the tables that earlier rebuilds kept, and rebuild nothing")
-	f.Bool("derived", false, "derive copies, sums and series again, and leave the table as it is")
-	f.Bool("abort", false, "give up a rebuild that was killed")
+	addFlags(cmd,
+		switchFlag("dry-run", "say what would be done and do nothing"),
+		switchFlag("yes", "do it"),
+		switchFlag("drop-old", "drop the old table at the end"),
+		switchFlag("drop-old-tables", "drop the tables that earlier rebuilds kept, and rebuild nothing"),
+		switchFlag("derived", "derive copies, sums and series again, and leave the table as it is"),
+		switchFlag("abort", "give up a rebuild that was killed"),
+	)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "abort")
 	cmd.MarkFlagsMutuallyExclusive("derived", "drop-old-tables", "abort")
 	cmd.MarkFlagsMutuallyExclusive("derived", "drop-old")

@@ -33,7 +33,7 @@ func runnable() map[string]*cobra.Command {
 	return all
 }
 
-// What can be asked for has both doors, or says why it has one. A new verb or route is decided on in operations.Doors.
+// What can be asked for has both doors, or says why it has one. A new verb or route is decided on in operations.Ways.
 func TestWays(t *testing.T) {
 	t.Parallel()
 	verbs, routes := map[string]bool{}, map[*operations.Operation]bool{}
@@ -56,7 +56,7 @@ func TestWays(t *testing.T) {
 	commands := runnable()
 	for verb := range commands {
 		if !verbs[verb] {
-			t.Errorf("almanac %s is not in operations.Doors", verb)
+			t.Errorf("almanac %s is not in operations.Ways", verb)
 		}
 	}
 	for verb := range verbs {
@@ -66,7 +66,7 @@ func TestWays(t *testing.T) {
 	}
 	for _, op := range operations.All {
 		if !routes[op] {
-			t.Errorf("%s %s is not in operations.Doors", op.Method, op.Path)
+			t.Errorf("%s %s is not in operations.Ways", op.Method, op.Path)
 		}
 	}
 }

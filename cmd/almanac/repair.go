@@ -33,9 +33,11 @@ and run again. Afterwards everything is verified.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.repair),
 	}
-	cmd.Flags().Bool("dry-run", false, "only say what would be done")
-	cmd.Flags().Bool("adopt-engine", false, "first make the ClickHouse that answers the one that has this cluster's rows")
-	cmd.Flags().Bool("nothing-erased", false, "restore topics also where the registry and every copy of the ledger are lost, since no erasure was ever entered")
+	addFlags(cmd,
+		switchFlag("dry-run", "only say what would be done"),
+		switchFlag("adopt-engine", "first make the ClickHouse that answers the one that has this cluster's rows"),
+		switchFlag("nothing-erased", "restore topics also where the registry and every copy of the ledger are lost, since no erasure was ever entered"),
+	)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "adopt-engine")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd

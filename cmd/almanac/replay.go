@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/replay"
 )
@@ -51,21 +52,20 @@ again.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.replay),
 	}
-	f := cmd.Flags()
-	f.String("shard", "", "one `SHARD` only: 16 hex digits or its whole name")
-	rangeFlags(cmd)
-	f.String("from-pos", "", "first `POSITION` of the shard")
-	f.String("to-pos", "", "last `POSITION` of the shard")
-	whereFlag(cmd)
-	f.String("speed", "max", "max, or times the events' own: 1x, 10x, 0.5x")
-	f.String("rate", "", "at most so many `EVENTS` a second")
-	f.String("order", "", "position (default at full speed) or time (default when paced)")
-	f.String("into", "-", "`TARGET`: - (print), a topic, or a NATS subject")
-	f.String("resume", "", "go on with `JOB`")
-	f.Bool("again", false, "into a topic: also what the same replay added before, which is then there twice")
-	f.BoolP("quiet", "q", false, "no progress, no job id and no summary")
+	flagsOf(cmd, &operations.Events, "from", "to", "where")
+	addFlags(cmd,
+		textFlag("shard", "one `SHARD` only: 16 hex digits or its whole name"),
+		textFlag("from-pos", "first `POSITION` of the shard"),
+		textFlag("to-pos", "last `POSITION` of the shard"),
+		orElse(textFlag("speed", "max, or times the events' own: 1x, 10x, 0.5x"), "max"),
+		textFlag("rate", "at most so many `EVENTS` a second"),
+		oneOfWords(textFlag("order", "position (default at full speed) or time (default when paced)"), replay.ByPosition, replay.ByTime),
+		orElse(textFlag("into", "`TARGET`: - (print), a topic, or a NATS subject"), "-"),
+		textFlag("resume", "go on with `JOB`"),
+		switchFlag("again", "into a topic: also what the same replay added before, which is then there twice"),
+		short(switchFlag("quiet", "no progress, no job id and no summary"), "q"),
+	)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asRaw)
-	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{string(replay.ByPosition), string(replay.ByTime)}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ Data goes to stdout, everything else to stderr.`,
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	keyFlags(root.PersistentFlags(), "data", "nats", "nats_creds", "nats_ca", "nats_cert", "nats_key", "clickhouse", "clickhouse_ca", "log_level", "log_format")
-	root.PersistentFlags().String("config", "", "`FILE` of settings (default: the first "+configName+" here, in ~/.config/almanac, in /etc/almanac)")
+	addFlagsTo(root, root.PersistentFlags(), textFlag("config", "`FILE` of settings (default: the first "+configName+" here, in ~/.config/almanac, in /etc/almanac)"))
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},
 		&cobra.Group{ID: groupData, Title: "Events in and out:"},
@@ -114,7 +115,7 @@ type verb func(ctx context.Context, cmd *cobra.Command, args []string) error
 func (a *app) does(v verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.running = true
-		if err := checkFormat(cmd); err != nil {
+		if err := cmp.Or(checkFormat(cmd), checkFlags(cmd)); err != nil {
 			return err
 		}
 		pinTimes(cmd)

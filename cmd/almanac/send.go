@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/intake"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/send"
 	"github.com/almanac-events/almanac/producer"
@@ -40,33 +41,20 @@ only what is there.`,
 		Args: arguments(1, -1),
 		RunE: a.does(a.send),
 	}
-	f := cmd.Flags()
-	f.StringP("format", "f", intake.FormatText, "`FORMAT` of the input: "+strings.Join(intake.Formats, ", "))
-	f.String("multiline", "", "`REGEX` that begins a record; other lines belong to the one before, up to a second of silence (text)")
-	f.String("ts-field", "", "`FIELD` that holds the time; of several, parted by commas, the first that a record has (default: ts, time, timestamp or @timestamp)")
-	f.String("ts-format", "", "`FORM` of times: "+strings.Join(intake.TsFormatNames(), ", ")+", or a Go layout")
-	f.Bool("require-ts", false, "refuse records without a time, or with =false give them now (default: refused with --ts-field or --ts-format, else now)")
-	f.String("delimiter", "", "`CHARACTER` between the cells of a csv row, such as ; or \\t (default: a comma)")
-	f.String("tz", "UTC", "`ZONE` of times that name none, such as Europe/Berlin or Local")
-	f.Int("year", 0, "`YEAR` of the first record, for times without one (default: told by the clock)")
-	f.String("user-field", "", "`FIELD` that becomes user_id")
-	f.StringArray("map", nil, "fill a column or a promoted field from another field, `COLUMN=FIELD`; can be repeated")
-	f.String("records", "", "`PATH` of dotted keys to the array that holds the records (json)")
-	f.String("user-regex", "", "`REGEX` whose one group is user_id (text)")
-	f.String("extract", "", "`REGEX` whose named groups become fields (text)")
-	f.Bool("drop-raw", false, "keep only what --extract names, and not the whole line as message (text)")
-	f.Bool("cut", false, "keep the beginning of records above 64 KiB, marked with their size and SHA-256")
-	f.Bool("split", false, "make several events of a record above 64 KiB, marked likewise and numbered")
-	f.String("service", "", "`NAME` for events without a service")
-	f.String("type", "", "`NAME` for events without a type")
-	f.String("level", "", "`NAME` for events without a level")
-	f.String("report", "", "append the line number of each accepted record to `FILE`, as it is accepted")
-	f.String("timeout", "", "give up after so much `TIME` without one accepted (default: never; with --full spool 5s after the last line)")
-	f.String("to", "", "send to the gateway at `URL`, such as http://127.0.0.1:7070, and not through NATS")
-	keyFlags(f, "full", "spool_dir", "spool_bytes", "ca_file")
-	f.BoolP("quiet", "q", false, "no progress and no summary")
+	flagsOf(cmd, &operations.SendEvents, remoteParams...)
+	addFlags(cmd,
+		short(orElse(flagOf(&operations.SendEvents, "format"), intake.FormatText), "f"),
+		textsFlag("map", "fill a column or a promoted field from another field, `COLUMN=FIELD`; can be repeated"),
+		textFlag("records", "`PATH` of dotted keys to the array that holds the records (json)"),
+		switchFlag("cut", "keep the beginning of records above 64 KiB, marked with their size and SHA-256"),
+		switchFlag("split", "make several events of a record above 64 KiB, marked likewise and numbered"),
+		textFlag("report", "append the line number of each accepted record to `FILE`, as it is accepted"),
+		textFlag("timeout", "give up after so much `TIME` without one accepted (default: never; with --full spool 5s after the last line)"),
+		textFlag("to", "send to the gateway at `URL`, such as http://127.0.0.1:7070, and not through NATS"),
+		short(switchFlag("quiet", "no progress and no summary"), "q"),
+	)
+	keyFlags(cmd.Flags(), "full", "spool_dir", "spool_bytes", "ca_file")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(intake.Formats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/send"
 )
 
-// remoteParams are the flags of send that are parameters of the same meaning.
+// remoteParams are the parameters of the route that are flags of send, beside the format.
 var remoteParams = []string{
-	"format", "multiline", "ts-field", "ts-format", "require-ts", "delimiter", "tz", "year", "user-field", "user-regex", "extract", "drop-raw",
+	"multiline", "ts_field", "ts_format", "require_ts", "delimiter", "tz", "year", "user_field", "user_regex", "extract", "drop_raw",
 	"service", "type", "level",
 }
 
@@ -54,9 +54,10 @@ func remoteConfig(cmd *cobra.Command, to, topic string, f *reading) (cfg send.Re
 		URL: base, Topic: topic, Params: url.Values{}, Format: f.flag("format"), Multiline: f.regex("multiline"),
 		MaxWait: f.span("timeout"), NeedsTime: f.flag("require-ts") == "true",
 	}
+	cfg.Params.Set("format", f.flag("format"))
 	for _, name := range remoteParams {
-		if cmd.Flags().Changed(name) || name == "format" {
-			cfg.Params.Set(strings.ReplaceAll(name, "-", "_"), f.flag(name))
+		if flag := operations.SendEvents.Param(name).FlagName(); cmd.Flags().Changed(flag) {
+			cfg.Params.Set(name, f.flag(flag))
 		}
 	}
 	return cfg, f.err

@@ -37,13 +37,12 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.series),
 	}
-	f := cmd.Flags()
-	f.String("metric", "", "only series of this `NAME`")
-	flagsOf(cmd, &operations.Series, "where", "from", "to", "wait")
-	f.Bool("names", false, "count the series of each metric")
-	f.Bool("labels", false, "count the values and series of each label")
-	f.String("values", "", "count the series of each value of a `LABEL`, or of service, user_id or unit")
-	f.Int("limit", series.DefaultList, "how many at most, 1 to "+strconv.Itoa(series.MaxList))
+	flagsOf(cmd, &operations.Series, "metric", "where", "from", "to", "limit", "wait")
+	addFlags(cmd,
+		switchFlag("names", "count the series of each metric"),
+		switchFlag("labels", "count the values and series of each label"),
+		textFlag("values", "count the series of each value of a `LABEL`, or of service, user_id or unit"),
+	)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	cmd.MarkFlagsMutuallyExclusive("names", "labels", "values")
 	return cmd

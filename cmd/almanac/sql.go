@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -38,13 +39,16 @@ answers without the rest, says so, and exits 3. "almanac query" sees events at o
 		RunE: a.does(a.sql),
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV, asParquet)
-	cmd.Flags().String("format", "", "`NAME` of a ClickHouse format, in place of -o")
-	waitingFlag(cmd)
-	cmd.Flags().String("max-time", "30s", "`TIME` the statement may take")
-	cmd.Flags().String("max-memory", "2GiB", "`SIZE` the statement may use")
-	cmd.Flags().Uint64("max-rows", query.DefaultSQLRows, "`ROWS` the answer may have, 10,000,000 at most")
-	cmd.Flags().String("print-dsn", "", "print the read-only account's address, with its password, for other clients: `http` (the default), native or curl")
-	cmd.Flags().Lookup("print-dsn").NoOptDefVal = dsnHTTP
+	format := flagOf(&operations.SQL, "format")
+	format.Help += ", in place of -o"
+	dsn := textFlag("print-dsn", "print the read-only account's address, with its password, for other clients: `http` (the default), native or curl")
+	dsn.Bare = dsnHTTP
+	addFlags(cmd, format, dsn,
+		orElse(textFlag("max-time", "`TIME` the statement may take"), "30s"),
+		orElse(textFlag("max-memory", "`SIZE` the statement may use"), "2GiB"),
+		orElse(amountFlag("max-rows", "`ROWS` the answer may have, 10,000,000 at most"), query.DefaultSQLRows),
+	)
+	flagsOf(cmd, &operations.Usage, "wait")
 	return cmd
 }
 

@@ -63,7 +63,7 @@ the next start on, so change that too where it is set.`,
 		Example: `  almanac streams apply TIMERS --bytes 4GiB`,
 		Args:    arguments(1, 1), ValidArgs: boundStreams, RunE: a.does(a.streamsApply),
 	}
-	apply.Flags().String("bytes", "", "`SIZE` that the stream may hold, such as 4GiB")
+	addFlags(apply, textFlag("bytes", "`SIZE` that the stream may hold, such as 4GiB"))
 	outputFlag(apply, asTable, asJSON)
 	cmd.AddCommand(apply)
 	return cmd

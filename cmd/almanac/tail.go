@@ -36,12 +36,13 @@ query --order asc is in the order of time and id.`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.tail),
 	}
-	f := cmd.Flags()
 	flagsOf(cmd, &operations.Tail, "where", "fields", "since", "from_pos")
-	f.String("cursor", "", "the same as --from-pos")
+	addFlags(cmd,
+		textFlag("cursor", "the same as --from-pos"),
+		numberFlag("limit", "end after so many events (0: never)"),
+		switchFlag("with-pos", `add the position as "_pos" (ndjson)`),
+	)
 	cmd.MarkFlagsMutuallyExclusive("from", "from-pos", "cursor")
-	f.Int("limit", 0, "end after so many events (0: never)")
-	f.Bool("with-pos", false, `add the position as "_pos" (ndjson)`)
 	outputFlag(cmd, asTable, asNDJSON)
 	return cmd
 }

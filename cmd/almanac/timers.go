@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	querytimers "github.com/almanac-events/almanac/internal/query/timers"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -29,8 +30,10 @@ refused unless --replace is passed.`,
 		RunE: a.does(a.timersCreate),
 	}
 	timerFlags(create)
-	create.Flags().Bool("replace", false, "replace a timer of the id that has another content")
-	create.Flags().String("user", "", "`USER` whom the timer is about, for erasure")
+	addFlags(create,
+		switchFlag("replace", "replace a timer of the id that has another content"),
+		textFlag("user", "`USER` whom the timer is about, for erasure"),
+	)
 	outputFlag(create, asTable, asJSON)
 	update := &cobra.Command{
 		Use:     "update GROUP ID",
@@ -40,7 +43,7 @@ refused unless --replace is passed.`,
 		RunE:    a.does(a.timersUpdate),
 	}
 	timerFlags(update)
-	update.Flags().Int64("if-revision", timer.AnyRevision, "only if it has this `REVISION` (default: any)")
+	addFlags(update, signedFlag("if-revision", "only if it has this `REVISION` (default: any)"))
 	outputFlag(update, asTable, asJSON)
 	rm := &cobra.Command{
 		Annotations: exits{exitPartial: "some of --exported were not cancelled; each is named"}.declared(),
@@ -48,14 +51,12 @@ refused unless --replace is passed.`,
 		Example: `  almanac timers rm mails welcome-17
   almanac timers rm mails --exported < mails.ndjson`,
 	}
-	rm.Flags().Bool("exported", false, "cancel the timers that stdin has as lines of `timers export`, unless they changed since")
-	rm.Flags().Int64("if-revision", timer.AnyRevision, "only if it has this `REVISION` (default: any)")
+	addFlags(rm,
+		switchFlag("exported", "cancel the timers that stdin has as lines of `timers export`, unless they changed since"),
+		signedFlag("if-revision", "only if it has this `REVISION` (default: any)"),
+	)
 	ls := &cobra.Command{Use: "ls GROUP", Short: "List timers of a group", Args: arguments(1, 1), RunE: a.does(a.timersList)}
-	ls.Flags().String("state", "", "only timers in this `STATE`: pending, firing, done, failed or cancelled")
-	ls.Flags().String("due-before", "", "only timers due before this `TIME`: RFC 3339 or +1h")
-	ls.Flags().Int("slot", 0, "only timers of this `SLOT`")
-	ls.Flags().Int("limit", 0, "`NUMBER` of timers of a page, at most 1000 (default 500)")
-	ls.Flags().String("cursor", "", "`CURSOR` that the page before ended with")
+	flagsOf(ls, &operations.Timers, "state", "due_before", "slot", "limit", "cursor")
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	verbs := []*cobra.Command{create, update, rm, ls}
 	for use, v := range map[string]struct {
@@ -78,19 +79,20 @@ refused unless --replace is passed.`,
 		Use:   "timers",
 		Short: "Callbacks at a time: create, change, cancel and follow timers",
 	}, verbs...)
-	c.PersistentFlags().String("topic", schemas.DefaultTimerTopic, "`TOPIC` of kind timer")
+	addFlagsTo(c, c.PersistentFlags(), flagOf(&operations.Timers, "topic"))
 	return c
 }
 
 // timerFlags are what a create and an update have in common.
 func timerFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.String("due", "", "`TIME` of the call: +2s from now, or RFC 3339")
-	f.String("url", "", "`URL` that is called")
-	f.String("payload", "", "`JSON` that is sent")
-	f.String("timeout", "", "`TIME` a call may take, at most 30s (default: the group's, or 10s)")
-	f.String("max-lateness", "", "`TIME` after which it is too late to call")
-	retryFlags(f)
+	addFlags(c,
+		textFlag("due", "`TIME` of the call: +2s from now, or RFC 3339"),
+		textFlag("url", "`URL` that is called"),
+		textFlag("payload", "`JSON` that is sent"),
+		textFlag("timeout", "`TIME` a call may take, at most 30s (default: the group's, or 10s)"),
+		textFlag("max-lateness", "`TIME` after which it is too late to call"),
+	)
+	retryFlags(c)
 }
 
 // whenTimers opens the timers of --topic, with the archive where a verb reads what is over,

@@ -30,18 +30,19 @@ group. Slots stay as they are: timers are spread over them by their ids.`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.timersGroupsApply),
 	}
-	f := apply.Flags()
-	f.Int("slots", 0, "`NUMBER` of slots, 1 to 4096, of a new group (default 256)")
-	f.String("timeout", "", "`TIME` a call may take, at most 30s (default 30s)")
-	f.StringSlice("allow-host", nil, "`HOST` that may be called, such as hooks.example.com or *.example.org; may be repeated (default: all)")
-	f.String("secret", "", "`NAME` in timers_secrets that signs callbacks")
-	f.Int("max-concurrent", 0, "`NUMBER` of calls at once in a dispatcher (default: no bound of the group's own)")
-	f.Int("max-pending", 0, "`NUMBER` of timers that are not over; more are refused (default: no bound)")
-	f.String("max-bytes", "", "`SIZE` that the group's timers may hold of TIMERS, 0 for the default (default: as much as is free)")
-	f.Int("max-per-second", 0, "`NUMBER` of calls that begin in a second in a dispatcher (default: no bound)")
-	f.String("answer", "", "what is a success: status (any 2xx) or json (200 with {\"ok\":true}) (default status)")
-	f.Bool("keep-detail", false, "keep the first 200 bytes of answers in the history")
-	retryFlags(f)
+	addFlags(apply,
+		numberFlag("slots", "`NUMBER` of slots, 1 to 4096, of a new group (default 256)"),
+		textFlag("timeout", "`TIME` a call may take, at most 30s (default 30s)"),
+		namesFlag("allow-host", "`HOST` that may be called, such as hooks.example.com or *.example.org; may be repeated (default: all)"),
+		textFlag("secret", "`NAME` in timers_secrets that signs callbacks"),
+		numberFlag("max-concurrent", "`NUMBER` of calls at once in a dispatcher (default: no bound of the group's own)"),
+		numberFlag("max-pending", "`NUMBER` of timers that are not over; more are refused (default: no bound)"),
+		textFlag("max-bytes", "`SIZE` that the group's timers may hold of TIMERS, 0 for the default (default: as much as is free)"),
+		numberFlag("max-per-second", "`NUMBER` of calls that begin in a second in a dispatcher (default: no bound)"),
+		textFlag("answer", "what is a success: status (any 2xx) or json (200 with {\"ok\":true}) (default status)"),
+		switchFlag("keep-detail", "keep the first 200 bytes of answers in the history"),
+	)
+	retryFlags(apply)
 	outputFlag(apply, asTable, asJSON)
 	ls := &cobra.Command{Use: "ls", Short: "List the groups", Args: arguments(0, 0), RunE: a.does(a.timersGroupsList)}
 	outputFlag(ls, asTable, asJSON, asNDJSON)
@@ -51,13 +52,15 @@ group. Slots stay as they are: timers are spread over them by their ids.`,
 }
 
 // retryFlags are those of a retry policy.
-func retryFlags(f *pflag.FlagSet) {
-	f.Int("attempts", 0, "`NUMBER` of attempts, the first included (default: one)")
-	f.String("initial", "", "`TIME` to wait after the first attempt (default 30s)")
-	f.Float64("multiplier", 0, "`FACTOR` of each further wait, 1 or more (default 2)")
-	f.String("max-interval", "", "longest `TIME` to wait (default 5m)")
-	f.String("max-duration", "", "`TIME` after the first attempt when no more begins (default: no bound)")
-	f.IntSlice("retry-on", nil, "`STATUS` from 400 to 499 that is tried again beside 408, 425 and 429; may be repeated")
+func retryFlags(cmd *cobra.Command) {
+	addFlags(cmd,
+		numberFlag("attempts", "`NUMBER` of attempts, the first included (default: one)"),
+		textFlag("initial", "`TIME` to wait after the first attempt (default 30s)"),
+		fractionFlag("multiplier", "`FACTOR` of each further wait, 1 or more (default 2)"),
+		textFlag("max-interval", "longest `TIME` to wait (default 5m)"),
+		textFlag("max-duration", "`TIME` after the first attempt when no more begins (default: no bound)"),
+		numbersFlag("retry-on", "`STATUS` from 400 to 499 that is tried again beside 408, 425 and 429; may be repeated"),
+	)
 }
 
 // retryPolicy is what the flags say; nil where none is given.

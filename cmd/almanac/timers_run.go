@@ -112,7 +112,7 @@ func (a *app) timersStatusCommand() *cobra.Command {
 			})
 		}),
 	}
-	status.Flags().String("calls", "", "show the calls of this `TIME` by result and their lateness instead, such as 1h")
+	addFlags(status, textFlag("calls", "show the calls of this `TIME` by result and their lateness instead, such as 1h"))
 	outputFlag(status, asTable, asJSON, asNDJSON)
 	return status
 }

@@ -30,18 +30,19 @@ Roles: ` + roleHelp(),
 		Args: arguments(1, 1),
 		RunE: a.does(a.tokenAdd),
 	}
-	f := add.Flags()
 	for _, r := range access.Rights {
 		if r.Everywhere {
-			f.Bool(string(r.Role), false, r.Short)
+			addFlags(add, switchFlag(string(r.Role), r.Short))
 		} else {
-			f.StringSlice(string(r.Role), nil, "`TOPICS`, or *: "+r.Short)
+			addFlags(add, namesFlag(string(r.Role), "`TOPICS`, or *: "+r.Short))
 		}
 	}
-	f.String("expires", "", "`TIME` when it ends: a date such as 2027-11-01, or 90d from now (default: never)")
-	f.StringSlice("from", nil, "`NETWORKS` that it may come from, such as 10.0.0.0/8 (default: any)")
-	f.Float64("events-per-second", 0, "`NUMBER` of events that it may send (default: no bound)")
-	f.String("bytes-per-second", "", "`SIZE` that it may send, such as 10MiB (default: no bound)")
+	addFlags(add,
+		textFlag("expires", "`TIME` when it ends: a date such as 2027-11-01, or 90d from now (default: never)"),
+		namesFlag("from", "`NETWORKS` that it may come from, such as 10.0.0.0/8 (default: any)"),
+		fractionFlag("events-per-second", "`NUMBER` of events that it may send (default: no bound)"),
+		textFlag("bytes-per-second", "`SIZE` that it may send, such as 10MiB (default: no bound)"),
+	)
 	ls := &cobra.Command{Use: "ls", Short: "List the tokens, without secrets", Args: arguments(0, 0), RunE: a.does(a.tokenList)}
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	rm := &cobra.Command{Use: "rm NAME", Short: "Remove a token", Args: arguments(1, 1), RunE: a.does(a.tokenRemove)}
@@ -49,7 +50,7 @@ Roles: ` + roleHelp(),
 		Use: "rotate NAME", Short: "Give a token a new secret, and print it, once", Args: arguments(1, 1), RunE: a.does(a.tokenRotate),
 		Example: "  almanac token rotate api --overlap 24h",
 	}
-	rotate.Flags().String("overlap", "0s", "`TIME` that the old secret stays valid")
+	addFlags(rotate, orElse(textFlag("overlap", "`TIME` that the old secret stays valid"), "0s"))
 	for _, c := range []*cobra.Command{add, ls, rm, rotate} {
 		keyFlags(c.Flags(), "tokens_file")
 	}

@@ -25,7 +25,7 @@ func (a *app) topicsCommand() *cobra.Command {
 		Args:  arguments(0, 0),
 		RunE:  a.does(a.topicsList),
 	}
-	ls.Flags().Bool("removed", false, "list the topics that were removed, or are being removed, and what was sent to them since")
+	addFlags(ls, switchFlag("removed", "list the topics that were removed, or are being removed, and what was sent to them since"))
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
 		Use:   "show TOPIC",
@@ -65,11 +65,12 @@ their youngest event, whatever it was when their month began.`,
 		Args:        arguments(0, 1),
 		RunE:        a.does(a.topicsApply),
 	}
-	f := apply.Flags()
-	f.StringP("file", "f", "", "`FILE` with a list under topics:, - for stdin")
-	topicFlags(f)
-	f.Bool("dry-run", false, "say what would happen, and do nothing")
-	f.Bool("yes", false, "drop and clear what the new retention does not allow")
+	addFlags(apply, short(textFlag("file", "`FILE` with a list under topics:, - for stdin"), "f"))
+	topicFlags(apply)
+	addFlags(apply,
+		switchFlag("dry-run", "say what would happen, and do nothing"),
+		switchFlag("yes", "drop and clear what the new retention does not allow"),
+	)
 	outputFlag(apply, asTable, asJSON, asNDJSON)
 	return apply
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/almanac-events/almanac/internal/registry"
@@ -19,26 +18,24 @@ import (
 
 // topicFlags adds a flag for each option of a topic. Numbers and lists show the default of
 // a log; the help of the others names it.
-func topicFlags(f *pflag.FlagSet) {
+func topicFlags(cmd *cobra.Command) {
 	usual := schemas.NewTopic("")
 	for i := range schemas.Options {
 		o := &schemas.Options[i]
+		p := textFlag(o.Flag, o.Usage)
 		switch def := o.Of(&usual).(type) {
 		case *int:
-			f.Int(o.Flag, *def, o.Usage)
+			p = orElse(numberFlag(o.Flag, o.Usage), *def)
 		case *uint64:
-			if o.Size {
-				f.String(o.Flag, "", o.Usage)
-			} else {
-				f.Uint64(o.Flag, *def, o.Usage)
+			if !o.Size {
+				p = orElse(amountFlag(o.Flag, o.Usage), *def)
 			}
 		case *[]string:
-			f.StringSlice(o.Flag, *def, o.Usage)
+			p = orElse(namesFlag(o.Flag, o.Usage), strings.Join(*def, ","))
 		case *[]schemas.Field, *[]schemas.Private, *[]schemas.MetricDescriptor:
-			f.StringArray(o.Flag, nil, o.Usage)
-		default:
-			f.String(o.Flag, "", o.Usage)
+			p = textsFlag(o.Flag, o.Usage)
 		}
+		addFlags(cmd, p)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -14,8 +14,9 @@ import (
 
 // The settings file reads back every option that `topics show` writes, and each has a flag.
 func TestTopicOptions(t *testing.T) {
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	topicFlags(flags)
+	cmd := &cobra.Command{}
+	topicFlags(cmd)
+	flags := cmd.Flags()
 	for i := range schemas.Options {
 		if o := &schemas.Options[i]; flags.Lookup(o.Flag) == nil {
 			t.Errorf("option %s has no flag --%s", o.Key, o.Flag)

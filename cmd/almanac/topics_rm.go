@@ -39,8 +39,10 @@ cannot be declared. What was copied into other topics, such as bills, stays.`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.topicsRemove),
 	}
-	cmd.Flags().Bool("dry-run", false, "say what would go, and do nothing")
-	cmd.Flags().String("confirm", "", "the name of the `TOPIC` again, instead of typing it")
+	addFlags(cmd,
+		switchFlag("dry-run", "say what would go, and do nothing"),
+		textFlag("confirm", "the name of the `TOPIC` again, instead of typing it"),
+	)
 	outputFlag(cmd, asTable, asJSON)
 	return cmd
 }

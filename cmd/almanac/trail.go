@@ -34,11 +34,10 @@ With -o json it is one page: a document with entries and the cursor of the next 
 		Args: arguments(1, 1),
 		RunE: a.does(a.trail),
 	}
-	f := cmd.Flags()
-	f.StringArray("scope", nil, "`SCOPE` whose resources to show (required); may be given several times")
-	flagsOf(cmd, &operations.Trail, "request", "resource", "service", "resource_type", "method", "from", "to", "open", "open_after", "history", "limit", "cursor")
-	f.StringArray("actor", nil, "`USER` who acted, by the user's own name also where the topic hashes it; may be given several times")
-	f.String("where", "", "`FILTER` that holds too, as for almanac query; attributes need --service and --method")
+	flagsOf(cmd, &operations.Trail, "scope", "request", "resource", "service", "resource_type", "method", "where", "from", "to", "open", "open_after", "history", "limit", "cursor")
+	actor := flagOf(&operations.Trail, "actor")
+	actor.Help = "`USER` who acted, by the user's own name also where the topic hashes it; may be given several times"
+	addFlags(cmd, actor)
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }

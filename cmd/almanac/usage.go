@@ -41,14 +41,16 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.usage),
 	}
-	f := cmd.Flags()
-	flagsOf(cmd, &operations.Usage, "meter", "provider", "space", "customer", "at", "group_by", "measure", "wait")
-	f.String("from", "", "`TIME` at which the range begins (required without --at)")
-	f.String("to", "", "`TIME` at which it ends, such as now (required without --at)")
-	f.Bool("diffs", false, "list the diffs between the two times that count, the oldest first")
-	f.Int("limit", usage.DefaultDiffs, fmt.Sprintf("with --diffs: how many at most, 1 to %d", usage.MaxDiffs))
-	f.String("cursor", "", "with --diffs: `CURSOR` of the page before")
-	f.Bool("check", false, "compare marks and sums with the rows grouped by cause, and fail when they differ")
+	flagsOf(cmd, &operations.Usage, "meter", "provider", "space", "customer", "from", "to", "at", "group_by", "measure", "wait")
+	addFlags(cmd,
+		switchFlag("diffs", "list the diffs between the two times that count, the oldest first"),
+		switchFlag("check", "compare marks and sums with the rows grouped by cause, and fail when they differ"),
+	)
+	for _, name := range []string{"limit", "cursor"} {
+		p := flagOf(&operations.UsageDiffs, name)
+		p.Help = "with --diffs: " + p.Help
+		addFlags(cmd, p)
+	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	for _, other := range []string{"from", "to", "measure", "diffs", "check"} {
 		cmd.MarkFlagsMutuallyExclusive("at", other)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/maintenance/billing"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
@@ -32,9 +33,8 @@ afterwards, by late diffs or an erasure, are published by "almanac usage correct
 		RunE: a.does(a.usageClose),
 	}
 	closeFlags(cmd)
-	f := cmd.Flags()
-	f.String("group-by", string(usage.BySpace), "a bill for each: space, customer, provider or meter; or space,customer or provider,customer")
-	f.String("measure", string(usage.Integral), "integral, sum or count")
+	addFlags(cmd, orElse(textFlag("group-by", "a bill for each: space, customer, provider or meter; or space,customer or provider,customer"), usage.BySpace))
+	flagsOf(cmd, &operations.Usage, "measure")
 	outputFlag(cmd, asTable, asJSON)
 	return cmd
 }
@@ -58,11 +58,12 @@ and count (at most 100 of them). Called again it publishes what moved since.`,
 
 // closeFlags are those of both verbs.
 func closeFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.String("month", "", "`MONTH` in UTC, as 2026-02 (required)")
-	f.String("into", "", "`NAME` of the topic of kind log that has the bills (required)")
-	f.Bool("dry-run", false, "publish nothing, and say what would be")
-	f.String("wait", "15s", "`TIME` without progress after which it no longer waits for what was accepted to be stored, and publishes nothing")
+	addFlags(cmd,
+		textFlag("month", "`MONTH` in UTC, as 2026-02 (required)"),
+		textFlag("into", "`NAME` of the topic of kind log that has the bills (required)"),
+		switchFlag("dry-run", "publish nothing, and say what would be"),
+		orElse(textFlag("wait", "`TIME` without progress after which it no longer waits for what was accepted to be stored, and publishes nothing"), "15s"),
+	)
 }
 
 func (a *app) usageClose(ctx context.Context, cmd *cobra.Command, args []string) error {

@@ -37,9 +37,11 @@ compares what each is in TIMERS with what it is by its history; some 700 bytes a
 		Args:        arguments(0, 1),
 		RunE:        a.does(a.verify),
 	}
-	cmd.Flags().String("seals", "", "compare the rows with the seals in `FILE` too, - for stdin (see almanac audit seal)")
-	cmd.Flags().Bool("full", false, "examine all, also what was proven before, and every column's bytes")
-	cmd.Flags().Bool("fronts", false, "compare documents in DOCS and timers in TIMERS with their rows too")
+	addFlags(cmd,
+		textFlag("seals", "compare the rows with the seals in `FILE` too, - for stdin (see almanac audit seal)"),
+		switchFlag("full", "examine all, also what was proven before, and every column's bytes"),
+		switchFlag("fronts", "compare documents in DOCS and timers in TIMERS with their rows too"),
+	)
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }

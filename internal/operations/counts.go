@@ -26,7 +26,7 @@ var (
 			inTopic, from, to, where,
 			{Name: "by", Help: "split by `COLUMN` (level, service, type or a promoted lowcardinality field)"},
 			{Name: "step", Help: "`LENGTH` of a bucket, such as 1m, 7d or 1mo"},
-			{Name: "zone", Help: "`ZONE` in which days, weeks and months begin, such as Europe/Vienna; UTC unless told"},
+			{Name: "zone", Help: "the time `ZONE` in which days, weeks and months begin, such as Europe/Vienna (default UTC)"},
 		},
 		Answers: ok("Histogram"),
 	}

@@ -2,8 +2,10 @@ package operations
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/intake"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -26,18 +28,18 @@ var (
 			{Name: "Idempotency-Key", In: Header, MaxBytes: 256, Help: "the same key and body are stored once; another body under the key is refused (422)"},
 			{Name: "ack", Words: []string{"none", "stream", "stored"}, Help: "when to answer: at once, on disk, in SQL"},
 			{Name: "refuse", Words: []string{"lines", "all"}, Help: "all refuses the request where one line is refused"},
-			{Name: "format", Words: []string{"json", "ndjson", "text", "logfmt", "csv"}, Help: "`FORMAT` of the body"},
-			{Name: "multiline", Help: "`REGEX` that begins a record; other lines belong to the one before"},
-			{Name: "ts_field", Help: "`FIELD` that holds the time; of several, parted by commas, the first that a record has"},
-			{Name: "ts_format", Help: "`FORM` of times"},
-			{Name: "require_ts", Kind: Switch, Help: "refuse records without a time; false gives them now. Default: refused where ts_field or ts_format is given, else now, and counted as no_time"},
-			{Name: "delimiter", Help: "`CHARACTER` between the cells of a csv row"},
-			{Name: "tz", Help: "`ZONE` of times that name none, such as Europe/Berlin"},
-			{Name: "year", Kind: Number, Help: "`YEAR` of the first record, for times without one"},
+			{Name: "format", Words: intake.Formats, Help: "`FORMAT` of the input", Note: "; that of the content type unless told"},
+			{Name: "multiline", Help: "`REGEX` that begins a record; other lines belong to the one before, up to a second of silence (text)"},
+			{Name: "ts_field", Help: "`FIELD` that holds the time; of several, parted by commas, the first that a record has (default: ts, time, timestamp or @timestamp)"},
+			{Name: "ts_format", Help: "`FORM` of times: " + strings.Join(intake.TsFormatNames(), ", ") + ", or a Go layout"},
+			{Name: "require_ts", Kind: Switch, Help: "refuse records without a time, or with =false give them now (default: refused with --ts-field or --ts-format, else now)", Note: "; those that got now are counted as no_time"},
+			{Name: "delimiter", Help: "`CHARACTER` between the cells of a csv row, such as ; or \\t (default: a comma)"},
+			{Name: "tz", Default: "UTC", Help: "`ZONE` of times that name none, such as Europe/Berlin or Local"},
+			{Name: "year", Kind: Number, Help: "`YEAR` of the first record, for times without one (default: told by the clock)"},
 			{Name: "user_field", Help: "`FIELD` that becomes user_id"},
-			{Name: "user_regex", Help: "`REGEX` whose one group is user_id"},
-			{Name: "extract", Help: "`REGEX` whose named groups become fields"},
-			{Name: "drop_raw", Kind: Switch, Help: "keep only what extract names, and not the whole line as message"},
+			{Name: "user_regex", Help: "`REGEX` whose one group is user_id (text)"},
+			{Name: "extract", Help: "`REGEX` whose named groups become fields (text)"},
+			{Name: "drop_raw", Kind: Switch, Help: "keep only what --extract names, and not the whole line as message (text)"},
 			{Name: "service", Help: "`NAME` for events without a service"},
 			{Name: "type", Help: "`NAME` for events without a type"},
 			{Name: "level", Help: "`NAME` for events without a level"},

@@ -26,7 +26,7 @@ var (
 		Params: []Param{
 			inTopic,
 			{Name: "metric", Help: "only series of this `NAME`"}, seriesOf,
-			helped(from, "only series with points from `TIME` on"), helped(to, "only series with points before `TIME`"), limit, waits,
+			helped(from, "only series with points from `TIME` on"), helped(to, "only series with points before `TIME`"), counts(atMost("how many at most", series.MaxList), series.DefaultList), waits,
 		},
 		Answers: ok("SeriesList"),
 	}
@@ -34,11 +34,11 @@ var (
 		Method: http.MethodGet, Path: "/v1/topics/{topic}/align", Summary: "Aligned and reduced points of a metric", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
 			inTopic,
-			{Name: "metric", Kind: Texts, Required: true, Help: "`NAME` of the metric; given several times, each of them"}, seriesOf, from, to,
+			{Name: "metric", Kind: Texts, Required: true, Help: "`NAME` of the metric; given several times, each of them"}, seriesOf, required(from), helped(to, "`TIME` at which it ends (default now)"),
 			{Name: "period", Kind: Span, Help: "`LENGTH` of a window: a multiple of 1m"},
 			{Name: "align", Default: string(series.None), Words: texts(series.Aligners), Help: "how the points of a series become one value a window"},
 			{Name: "reduce", Default: string(series.None), Words: texts(series.Reducers), Help: "how the values of many series become one"},
-			{Name: "by", Kind: Names, Help: "`LABELS` to group series by; also service, user_id, unit"},
+			{Name: "by", Kind: Names, Again: true, Help: "`LABELS` to group series by, with --reduce; also service, user_id, unit"},
 			{Name: "final", Kind: Switch, Help: "only windows that are final"},
 			waits,
 		},
@@ -47,7 +47,9 @@ var (
 	Usage = Operation{
 		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage", Summary: "Bills of a topic of kind meter, or with `at` what is held at an instant", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{
-			inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits,
+			inTopic, ofMeter, ofProvider, ofSpace, ofCustomer,
+			helped(from, "`TIME` at which the range begins (required without --at)"), helped(to, "`TIME` at which it ends, such as now (required without --at)"),
+			measure, waits,
 			{Name: "group_by", Words: texts(slices.Concat(usage.Groupings, usage.Pairs)), Help: "a bill for each: space, provider, customer, meter, day or month; or space,customer or provider,customer"},
 			{Name: "at", Kind: Time, Help: "`TIME` at which to say what is held, in place of a range; diffs of its millisecond count"},
 		},
@@ -55,7 +57,7 @@ var (
 	}
 	UsageDiffs = Operation{
 		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage/diffs", Summary: "The diffs behind a bill, the oldest first", Right: Right{Action: access.Read}, Access: Reads,
-		Params:  []Param{inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits, limit, cursor},
+		Params:  []Param{inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits, counts(atMost("how many at most", usage.MaxDiffs), usage.DefaultDiffs), cursor},
 		Answers: ok("UsageDiffs"),
 	}
 	Trail = Operation{
@@ -68,7 +70,7 @@ var (
 			{Name: "service", Help: "show only this `SERVICE`"},
 			{Name: "resource_type", Help: "show only resources of this `TYPE`"},
 			{Name: "method", Help: "show only this `METHOD`"},
-			where, from, to,
+			helped(where, "`FILTER` that holds too, as for almanac query; attributes need --service and --method"), from, to,
 			{Name: "open_after", Default: trail.DefaultOpenAfter.String(), Kind: Span, Help: "with --open: `LENGTH` of time that a change may take"},
 			counts(atMost("how many entries at most", trail.MaxLimit), trail.DefaultLimit), cursor,
 			{Name: "scope", Kind: Texts, Required: true, Help: "`SCOPE` whose resources to show; may be given several times"},

@@ -9,6 +9,8 @@ import (
 // MaxLetters bounds a list of dead letters.
 const MaxLetters = 1000
 
+const usualLetters = 100
+
 const letterExample = "4711@2026-11-20T12:00:00.123456789Z"
 
 var (
@@ -20,7 +22,7 @@ var (
 var (
 	DeadLetters = Operation{
 		Method: http.MethodGet, Path: "/v1/dead", Summary: "Dead letters", Right: Right{Action: access.Operate}, Access: Reads,
-		Params: []Param{ofTopic, atMost("how many", MaxLetters)}, Answers: ok("DeadLetters"),
+		Params: []Param{ofTopic, counts(atMost("how many", MaxLetters), usualLetters)}, Answers: ok("DeadLetters"),
 	}
 	DeadLetter = Operation{
 		Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Right: Right{access.Operate, OfAll}, Access: Reads,
@@ -29,10 +31,10 @@ var (
 	}
 	RetryLetters = Operation{
 		Method: http.MethodPost, Path: "/v1/dead/retry", Summary: "Send dead letters again", Right: Right{access.Operate, OfAll}, Access: Writes,
-		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id, or its number alone"}}, Answers: resolved,
+		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only the dead letter `NUMBER@TIME`, as dead ls prints it, or of that number alone"}}, Answers: resolved,
 	}
 	DropLetters = Operation{
 		Method: http.MethodPost, Path: "/v1/dead/drop", Summary: "Drop dead letters", Right: Right{access.Operate, OfAll}, Access: Writes,
-		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only this dead letter: its id"}}, Answers: resolved,
+		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only the dead letter `NUMBER@TIME`, as dead ls prints it"}}, Answers: resolved,
 	}
 )

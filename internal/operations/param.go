@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,8 +13,11 @@ type Param struct {
 	Name string
 	In   In
 	Kind Kind
-	// Flag is its name on the command line; empty: the same with dashes.
-	Flag string
+	// Flag is its name on the command line; empty: the same with dashes. Letter is its short form there, and Bare what
+	// counts where it is given without a value.
+	Flag, Letter, Bare string
+	// Again: the command line takes Names several times too.
+	Again bool
 	// Default is what counts where it is not given; empty: nothing, or what Help says.
 	Default string
 	// Help says what it is, at every door. A word in backticks stands for the value, as flags have it.
@@ -69,16 +73,27 @@ const (
 	Word
 	// Names are names with commas between.
 	Names
+
+	// Kinds that the command line alone has: any whole number, one from 0 on, one with a fraction, several, and a length of
+	// time as Go writes it.
+	Signed
+	Amount
+	Fraction
+	Numbers
+	Length
 )
 
-// Description is the help text as a sentence.
+// flagInText is a flag that a help text names.
+var flagInText = regexp.MustCompile(`--[a-z][a-z-]*`)
+
+// Description is the help text as a sentence. A flag that it names is the parameter.
 func (p *Param) Description() string {
 	text := p.Help
 	if before, rest, ok := strings.Cut(text, "`"); ok {
 		name, after, _ := strings.Cut(rest, "`")
 		text = before + strings.ToLower(name) + after
 	}
-	text = strings.ReplaceAll(text, "--", "") + p.Note
+	text = flagInText.ReplaceAllStringFunc(text, func(flag string) string { return strings.ReplaceAll(flag[2:], "-", "_") }) + p.Note
 	first, n := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[n:]
 }
@@ -94,6 +109,18 @@ func (p *Param) FlagName() string {
 // counts is a parameter that is a number where it is not given.
 func counts(p Param, n int) Param {
 	p.Default = strconv.Itoa(n)
+	return p
+}
+
+// required is a parameter that must be given.
+func required(p Param) Param {
+	p.Required = true
+	return p
+}
+
+// flagged is a parameter with another name on the command line.
+func flagged(p Param, flag string) Param {
+	p.Flag = flag
 	return p
 }
 

@@ -2,8 +2,6 @@ package operations
 
 import (
 	"fmt"
-
-	"github.com/almanac-events/almanac/query"
 )
 
 // Parameters of several operations.
@@ -16,7 +14,6 @@ var (
 	to       = Param{Name: "to", Kind: End, Help: "`TIME` at which the range ends; an event of that time is not in it"}
 	where    = Param{Name: "where", Help: "`FILTER` over columns, promoted fields and attributes"}
 	cursor   = Param{Name: "cursor", Help: "`CURSOR` of the page before"}
-	limit    = atMost("how many", query.MaxLimit)
 	fields   = Param{Name: "fields", Kind: Names, Help: "`NAMES` of columns, promoted fields and attributes.x to show, with commas between"}
 	waits    = Param{Name: "wait", Kind: Wait, Default: "15s", Help: "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait"}
 	dryRun   = Param{Name: "dry_run", Kind: Switch, Help: "say what would be done and do nothing"}

@@ -17,7 +17,7 @@ var (
 var (
 	SQL = Operation{
 		Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Right: Right{access.SQL, OfAll}, Access: Reads,
-		Params:  []Param{{Name: "format", Help: "`NAME` of a ClickHouse format; JSONEachRow unless told"}},
+		Params:  []Param{{Name: "format", Help: "`NAME` of a ClickHouse format", Note: "; JSONEachRow unless told"}},
 		Body:    &Body{Media: []string{"text/plain"}},
 		Answers: []Answer{{Code: http.StatusOK, Text: "OK, in the format that was asked for", Media: []string{anything}}},
 	}

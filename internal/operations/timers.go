@@ -21,9 +21,6 @@ var (
 	states     = texts([]timer.State{timer.StatePending, timer.StateFiring, timer.StateDone, timer.StateFailed, timer.StateCancelled})
 )
 
-// maxTimerPage bounds a page of timers.
-const maxTimerPage = 1000
-
 // Timers and their groups.
 var (
 	TimerGroups = Operation{
@@ -35,8 +32,8 @@ var (
 		Params: []Param{
 			inGroup, timerTopic,
 			{Name: "state", Words: states, Help: "only timers in this `STATE`"},
-			{Name: "due_before", Kind: Time, Help: "only timers due before this `TIME`"},
-			atMost("how many timers", maxTimerPage), cursor,
+			{Name: "due_before", Kind: Time, Help: "only timers due before this `TIME`: RFC 3339 or +1h"},
+			counts(atMost("how many timers", timer.MaxPage), timer.DefaultPage), cursor,
 			{Name: "slot", Kind: Number, Most: schemas.MaxTimerSlots - 1, Help: "only timers of this `SLOT`: CRC-32 (IEEE) of the id modulo the slots of the group"},
 		},
 		Answers: ok("Timers"),

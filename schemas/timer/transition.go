@@ -64,6 +64,12 @@ type Change struct {
 	Spec *Spec
 }
 
+// Bounds of a page of timers: DefaultPage is what one has that is not told.
+const (
+	DefaultPage = 500
+	MaxPage     = 1000
+)
+
 // AnyRevision is the expectation that fits every revision.
 const AnyRevision = 0
 
