@@ -1,5 +1,5 @@
-# The almanac binary, for the parts of a production setup: router, sink, and the
-# reading verbs. It holds no ClickHouse and no NATS: those are servers of their own.
+# The almanac binary, for the parts of a production setup: router, sink, timers,
+# gateway, and the verbs. It holds no ClickHouse and no NATS: those are servers of their own.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -9,6 +9,8 @@ ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /almanac ./cmd/almanac
 
 FROM debian:bookworm-slim
+# docker-compose.yml makes its certificate with it, and asks the gateway's health.
+RUN apt-get update && apt-get install -y --no-install-recommends openssl && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/almanac almanac
 COPY --from=build /almanac /usr/local/bin/almanac
 USER almanac

@@ -30,6 +30,21 @@ func newConfigured(t *testing.T) *configured {
 	t.Helper()
 	c := &configured{t: t, file: filepath.Join(t.TempDir(), "nats.conf")}
 	c.write(nil)
+	c.start()
+	return c
+}
+
+// startConfigured starts a server by a configuration of somebody else's.
+func startConfigured(t *testing.T, file string) *configured {
+	t.Helper()
+	c := &configured{t: t, file: file}
+	c.start()
+	return c
+}
+
+func (c *configured) start() {
+	t := c.t
+	t.Helper()
 	o, err := server.ProcessConfigFile(c.file)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +62,6 @@ func newConfigured(t *testing.T) *configured {
 	if !c.srv.ReadyForConnections(maxWait) {
 		t.Fatal("the server is not ready")
 	}
-	return c
 }
 
 // write writes the configuration. change may change what the users may do.

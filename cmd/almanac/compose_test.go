@@ -1,0 +1,242 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+)
+
+// composed is docker-compose.yml, as far as the test knows it.
+type composed struct {
+	Services map[string]struct {
+		Image       string
+		Command     []string
+		Entrypoint  []string
+		Environment map[string]string
+		Volumes     []string
+		Configs     []struct{ Source, Target string }
+		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+		Healthcheck struct{ Test []string }
+	}
+	Volumes map[string]any
+	Configs map[string]struct{ File string }
+}
+
+func compose(t *testing.T) (c composed, text string) {
+	t.Helper()
+	data, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c, string(data)
+}
+
+// Every command line of docker-compose.yml is one of Almanac's, its settings are known, and what a service names is there.
+func TestComposeNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	c, _ := compose(t)
+	ours := 0
+	for name, s := range c.Services {
+		if s.Image == "almanac:dev" && s.Entrypoint == nil && s.Command != nil {
+			ours++
+			cmd, rest, err := (&app{}).root().Find(s.Command)
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err != nil || !cmd.Runnable() {
+				t.Errorf("%s: %v: %v", name, s.Command, err)
+			}
+		}
+		if err := checkEnvironment(environment(s.Environment), true); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, v := range s.Volumes {
+			if volume, _, _ := strings.Cut(v, ":"); !has(c.Volumes, volume) {
+				t.Errorf("%s: no volume %s", name, volume)
+			}
+		}
+		for _, f := range s.Configs {
+			if _, err := os.Stat(filepath.Join("../..", c.Configs[f.Source].File)); err != nil || c.Configs[f.Source].File == "" {
+				t.Errorf("%s: %s: %v", name, f.Source, err)
+			}
+		}
+		for on, how := range s.DependsOn {
+			if !has(c.Services, on) || how.Condition == "service_healthy" && len(c.Services[on].Healthcheck.Test) == 0 {
+				t.Errorf("%s waits for %s, which is not there or says not how it is", name, on)
+			}
+		}
+	}
+	if ours < 5 {
+		t.Errorf("%d services are Almanac's", ours)
+	}
+}
+
+func has[T any](m map[string]T, key string) bool { _, ok := m[key]; return ok }
+
+func environment(m map[string]string) (all []string) {
+	for k, v := range m {
+		all = append(all, k+"="+v)
+	}
+	return all
+}
+
+var secretFile = regexp.MustCompile(`/run/almanac/([a-z.-]+)`)
+
+// What docker-compose.yml runs works together, its commands run by hand: the secrets are made, NATS takes its configuration, and
+// an event goes through the gateway into ClickHouse, over TLS and as the users.
+func TestComposeRuns(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"openssl", "sha256sum", "bash"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("without %s", program)
+		}
+	}
+	c, text := compose(t)
+	dsn := embeddedtest.Start(t, embeddedtest.WithoutNATS()).HTTPDSN()
+	b := newBox(t)
+	out, accounts := filepath.Join(b.dir, "run"), filepath.Join(b.dir, "accounts")
+	for _, dir := range []string{out, accounts} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("../../compose/secrets.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(b.dir, "almanac")); err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]string{}
+	for round := range 2 { // the second changes nothing
+		cmd := exec.CommandContext(t.Context(), "sh", strings.Replace(c.Services["secrets"].Entrypoint[1], c.Services["secrets"].Configs[0].Target, script, 1))
+		cmd.Env = append(slices.Clone(b.env), "OUT="+out, "ACCOUNTS="+accounts, "PATH="+b.dir+":"+os.Getenv("PATH"))
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		files, err := os.ReadDir(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(filepath.Join(out, f.Name()))
+			if info, err := f.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: others may read it: %v", f.Name(), err)
+			}
+			if err != nil || round > 0 && made[f.Name()] != string(data) {
+				t.Errorf("%s is another after the second start: %v", f.Name(), err)
+			}
+			made[f.Name()] = string(data)
+		}
+	}
+	for _, m := range secretFile.FindAllStringSubmatch(text, -1) {
+		if made[strings.TrimSuffix(m[1], ".")] == "" {
+			t.Errorf("nothing makes %s", m[0])
+		}
+	}
+
+	// The servers are elsewhere here.
+	conf := strings.NewReplacer("0.0.0.0:4222", "127.0.0.1:-1", "http: 127.0.0.1:8222\n", "", "/data", filepath.Join(b.dir, "store")).Replace(made["nats.conf"])
+	n := startConfigured(t, b.write("nats.conf", conf))
+	address := strings.TrimPrefix(n.srv.ClientURL(), "nats://")
+	address = strings.TrimPrefix(address, "tls://")
+	for name, data := range made {
+		if strings.HasPrefix(name, "nats-") {
+			b.write(filepath.Join("run", name), strings.Replace(data, "nats:4222", address, 1))
+		}
+	}
+	b.write("run/clickhouse", dsn)
+	listen := embeddedtest.FreeAddress(t)
+	place := strings.NewReplacer("/run/almanac", out, "0.0.0.0:7070", listen, "127.0.0.1:7070", listen, "0.0.0.0:4318", "off", "0.0.0.0:4317", "off")
+	as := func(service string) *box {
+		e := newBox(t)
+		for k, v := range c.Services[service].Environment {
+			e.env = append(e.env, k+"="+place.Replace(v))
+		}
+		return e
+	}
+	command := func(service string) (all []string) {
+		for _, a := range c.Services[service].Command {
+			if service != "gateway" { // several share an address here
+				a = strings.Replace(a, "127.0.0.1:7070", "127.0.0.1:0", 1)
+			}
+			all = append(all, place.Replace(a))
+		}
+		return all
+	}
+	as("setup").ok("", command("setup")...)
+	as("cli").ok("", "topics", "apply", "app")
+	var running []*daemon
+	for _, service := range []string{"router", "sink", "timers", "gateway"} {
+		d := as(service).background(command(service)...)
+		d.says(`"message":"ready"`)
+		running = append(running, d)
+	}
+	check := c.Services["gateway"].Healthcheck.Test
+	if check[0] != "CMD" {
+		t.Fatal(check)
+	}
+	health := exec.CommandContext(t.Context(), check[1], check[2], place.Replace(check[3]))
+	if said, err := health.CombinedOutput(); err != nil {
+		t.Errorf("the gateway's health: %v: %s", err, said)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(made["tls.crt"]))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	// What changes something asks for the token, from this machine too.
+	for token, want := range map[string]int{strings.TrimSpace(made["token"]): http.StatusOK, "none": http.StatusUnauthorized} {
+		at, body := "/v1/topics/app/events?ack=stored", `{"message":"hi"}`
+		if want != http.StatusOK {
+			at, body = "/v1/erasures", `{"topic":"app","user":"u-7"}`
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+listen+at, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("the gateway answered %s, want %d", resp.Status, want)
+		}
+	}
+	if n := strings.TrimSpace(as("cli").ok("", "query", "app", "--count", "-o", "table")); n != "1" {
+		t.Errorf("app has %s events, want 1", n)
+	}
+	as("cli").ok("", "verify")
+	for _, d := range running {
+		if code := d.stop(syscall.SIGTERM); code != 0 {
+			t.Error(fmt.Errorf("exit %d: %s", code, d.stderr()))
+		}
+	}
+	for _, line := range n.refusals() {
+		t.Error(line)
+	}
+}
