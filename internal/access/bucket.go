@@ -70,6 +70,17 @@ func (r *Rates) Take(t *Token, events, bytes int, now time.Time) (wait time.Dura
 	return 0
 }
 
+// Charge counts what a request turned out to have beyond what Take counted of it.
+func (r *Rates) Charge(t *Token, events, bytes int, now time.Time) {
+	if t == nil {
+		return
+	}
+	if u := r.by[t.Name]; u != nil {
+		u.events.take(t.Rate.Events, float64(events), now)
+		u.bytes.take(t.Rate.Bytes, float64(bytes), now)
+	}
+}
+
 // forget makes room for one more token where there are as many as a file may hold: those that are full again go first.
 func (r *Rates) forget(now time.Time) {
 	if len(r.by) < MaxTokens {

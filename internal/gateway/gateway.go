@@ -154,7 +154,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 	mux.Handle("POST /v1/topics/{topic}/events", lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored}))
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
-		reads.Stopping = g.stopped
+		reads.Stopping, reads.Rates = g.stopped, g.parts.Pool
 		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
 		served := api.New(reads)
 		served.Add(mux)

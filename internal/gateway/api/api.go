@@ -58,6 +58,8 @@ type Config struct {
 	User, Password string
 	// Anyone says that nothing is asked of who asks: for an API that only this process reaches.
 	Anyone bool
+	// Rates bounds what a token writes; nil: nothing does.
+	Rates Rates
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known before
 	// a write is tried. It answers at once.
 	Storing func() error

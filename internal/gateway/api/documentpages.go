@@ -74,6 +74,7 @@ func batchDocuments(c *documents.Collection, p *params, w http.ResponseWriter, r
 	if err := bodyWithin(w, r, maxBatchBody, &q); err != nil {
 		return nil, err
 	}
+	changes(r.Context(), len(q.Changes))
 	ops := make([]documents.Op, len(q.Changes))
 	for i := range q.Changes {
 		var err error

@@ -21,6 +21,10 @@ func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFu
 			request.Fail(w, r, err)
 			return
 		}
+		if op.Right.Action == access.Change {
+			a.rated(who.Token, w, r, h)
+			return
+		}
 		if op.Access != operations.Reads {
 			h(w, r)
 			return

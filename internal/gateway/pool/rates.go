@@ -3,6 +3,8 @@ package pool
 import (
 	"fmt"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // RateError is a request that its token's rate has no room for. Nothing was taken.
@@ -16,14 +18,24 @@ func (e *RateError) Error() string {
 }
 
 // withinRate counts the request by its token's rates, over all topics.
-func (r *Request) withinRate() error {
-	if r.token == nil {
+func (r *Request) withinRate() error { return r.p.WithinRate(r.token, r.Len(), r.bytes) }
+
+// WithinRate counts what a token sends otherwise than by a Request, such as a document, or returns a *RateError.
+func (p *Pool) WithinRate(t *access.Token, events, bytes int) error {
+	if t == nil {
 		return nil
 	}
-	r.p.mu.Lock()
-	defer r.p.mu.Unlock()
-	if wait := r.p.rates.Take(r.token, r.Len(), r.bytes, time.Now()); wait > 0 {
-		return &RateError{r.token.Name, wait}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if wait := p.rates.Take(t, events, bytes, time.Now()); wait > 0 {
+		return &RateError{t.Name, wait}
 	}
 	return nil
+}
+
+// Charge counts what WithinRate could not know before.
+func (p *Pool) Charge(t *access.Token, events, bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rates.Charge(t, events, bytes, time.Now())
 }
