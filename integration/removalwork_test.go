@@ -53,8 +53,8 @@ func (e *env) freeze(point string, work func(at func(point string)) error) *froz
 // removalsEnv has TestRemovalOfTopicsAtWork try all work at all its points, in place of one by chance.
 const removalsEnv = "ALMANAC_REMOVALS"
 
-// standing is work on topics, with the points at which it may stand still.
-type standing struct {
+// chore is work on topics, with the points at which it may stand still.
+type chore struct {
 	points []string
 	topics func(i int) []schemas.Topic        // for its point i
 	work   func(i int, at func(string)) error // of point i
@@ -75,7 +75,7 @@ func TestRemovalOfTopicsAtWork(t *testing.T) {
 			return topics
 		}
 	}
-	all := []standing{{
+	all := []chore{{
 		points: []string{"erase.entered", "erase.settled", "erase.before-intent", "erase.after-delete", "erase.before-book", "erase.swept", "erase.summed", "erase.noted"},
 		topics: named("erased"),
 		work: func(i int, at func(string)) error {
@@ -138,7 +138,7 @@ func TestRemovalOfTopicsAtWork(t *testing.T) {
 		n := rng.IntN(len(b.points))
 		t.Logf("seed %d: %s", seed, b.points[n])
 		b.points = b.points[n : n+1]
-		all = []standing{b}
+		all = []chore{b}
 	}
 	var topics []schemas.Topic
 	for _, b := range all {

@@ -55,7 +55,7 @@ func (b *box) atTerminal(steps []typing, args ...string) (shown string, code int
 func TestRemovalPrompt(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	b.up()
+	up := b.up()
 	const prompt = "Type the name of the topic"
 	for name, c := range map[string]struct {
 		keys, says string
@@ -87,6 +87,12 @@ func TestRemovalPrompt(t *testing.T) {
 	}
 	if out := b.ok("", "topics", "ls", "--removed"); !strings.Contains(out, "app") {
 		t.Errorf("the removal is not entered:\n%s", out)
+	}
+	// A default topic that is being removed keeps nothing from starting.
+	_ = up.cmd.Process.Kill()
+	<-up.done
+	if said := b.up().stderr(); !strings.Contains(said, "it is being removed, and is not declared") {
+		t.Error(said)
 	}
 }
 

@@ -361,7 +361,10 @@ func declare(ctx context.Context, reg *registry.Registry, s *settings, log zerol
 			t.Lanes, t.Rotate.Rows = lanes, schemas.TestRotateRows
 			t.SQLFresh = cmp.Or(t.SQLFresh, schemas.MinSQLFresh)
 		}
-		if _, _, err := reg.Apply(ctx, t, false); err != nil {
+		switch _, _, err := reg.Apply(ctx, t, false); {
+		case errors.Is(err, registry.ErrRemoving): // which only a running Almanac can end
+			log.Warn().Str("topic", t.Name).Msgf("it is being removed, and is not declared: end that with almanac topics rm %s", t.Name)
+		case err != nil:
 			return nil, configError{fmt.Errorf("declaring the topics of %s: %w", cmp.Or(s.File, "the defaults"), err)}
 		}
 	}
