@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -34,19 +35,33 @@ func (a *app) configCommand() *cobra.Command {
 configuration of a NATS server. The server reads their passwords from its own
 environment: ` + access.NATSPasswordKey(access.UserRouter) + ` is the router's. Each part then names its user
 in ALMANAC_NATS. First run ` + "`almanac setup`" + ` as the user setup: only it and the
-operator may make streams. SECURITY.md has the users as a table.`,
-		Example: `  almanac config nats > users.conf   # and: include users.conf
+operator may make streams. SECURITY.md has the users as a table.
+
+With --print-url it prints the address of the up on the data directory instead, with
+the operator's password: for programs that do more than send.`,
+		Example: `  ALMANAC_NATS=$(almanac config nats --print-url) ./my-program
+  almanac config nats > users.conf   # and: include users.conf
   ALMANAC_NATS=nats://setup:…@nats-1:4222 almanac setup
   ALMANAC_NATS=nats://router:…@nats-1:4222 almanac router`,
 		Args: arguments(0, 0),
 		RunE: a.does(func(_ context.Context, cmd *cobra.Command, _ []string) error {
-			if _, err := load(cmd); err != nil { // a wrong flag is one here too
+			s, err := load(cmd) // a wrong flag is one here too
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprint(a.stdout, access.NATSConfig())
+			text := access.NATSConfig()
+			if url, _ := cmd.Flags().GetBool("print-url"); url {
+				up, err := embedded.ReadAddresses(s.Data)
+				if err != nil {
+					return err
+				}
+				text = up.NATSLogin() + "\n"
+			}
+			_, err = fmt.Fprint(a.stdout, text)
 			return err
 		}),
 	}
+	natsUsers.Flags().Bool("print-url", false, "print the address of the NATS of the up on the data directory, with the operator's password")
 	// What up takes, so that its flags can be tried here.
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)

@@ -34,7 +34,7 @@ func newConfigured(t *testing.T) *configured {
 	return c
 }
 
-// startConfigured starts a server by a configuration of somebody else's.
+// startConfigured starts a server by a configuration of its own.
 func startConfigured(t *testing.T, file string) *configured {
 	t.Helper()
 	c := &configured{t: t, file: file}

@@ -57,6 +57,9 @@ func TestUpAndClientsWithoutCredentials(t *testing.T) {
 	}
 	checkModes(t, b.data())
 	operator := b.connect()
+	if login := strings.TrimSpace(b.ok("", "config", "nats", "--print-url")); login != b.natsLogin() || !strings.Contains(login, access.UserOperator+":") {
+		t.Errorf("config nats prints %q", login)
+	}
 	before := configs(t, operator)
 
 	nc, err := nats.Connect(a.NATS, nats.Timeout(20*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
