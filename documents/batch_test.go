@@ -161,7 +161,7 @@ func TestBatchesAtOnce(t *testing.T) {
 	}
 }
 
-// A batch whose document got another record between its look and its write is judged again:
+// A batch whose document got another record between its look and its write is evaluated again:
 // the cleaner's refresh of the same version does not refuse it, another's version does.
 func TestBatchValidatedAgain(t *testing.T) {
 	t.Parallel()

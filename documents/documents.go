@@ -137,7 +137,7 @@ var Always = Condition{}
 // IfVersion takes the version alone that a caller read.
 func IfVersion(n uint64) Condition { return Condition{n} }
 
-// tries bounds how often a write is judged again because others came first.
+// tries bounds how often a write is evaluated again because others came first.
 const tries = 100
 
 // Create stores a new document; ErrExists where the id is taken.

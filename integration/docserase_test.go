@@ -108,7 +108,7 @@ func TestEraseDocuments(t *testing.T) {
 		return nil
 	})
 	gone("entered")
-	// A filter is judged by ClickHouse, also for what is hot.
+	// A filter is evaluated by ClickHouse, also for what is hot.
 	if _, err := c.Create(t.Context(), documents.Draft{ID: "secret", Path: "s", Body: []byte(`{"owner":"u-9"}`)}); err != nil {
 		t.Fatal(err)
 	}

@@ -162,9 +162,9 @@ func TestEraseRealLog(t *testing.T) {
 			t.Errorf("%s: the lines of others are %+v, were %+v", c.filter, left, others)
 		}
 		filters = append(filters, "("+c.filter+")")
-		tally, err := e.reg.ErasureRecord(t.Context(), whole.Ref())
-		if err != nil || tally.Receipts[job.ID].Dropped != c.dropped {
-			t.Errorf("%s: %s: %+v, %v; dropped should be %v", c.filter, whole.Name(), tally.Receipts[job.ID], err, c.dropped)
+		record, err := e.reg.ErasureRecord(t.Context(), whole.Ref())
+		if err != nil || record.Receipts[job.ID].Dropped != c.dropped {
+			t.Errorf("%s: %s: %+v, %v; dropped should be %v", c.filter, whole.Name(), record.Receipts[job.ID], err, c.dropped)
 		}
 	}
 	where := strings.Join(filters, " OR ")

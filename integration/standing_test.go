@@ -43,14 +43,14 @@ func (e *env) sees(r *query.Reader, want ...string) {
 	if len(got) != len(want) {
 		e.t.Errorf("%d events, want %d: %v", len(got), len(want), got)
 	}
-	tally, err := answered(func() (*query.Histogram, error) {
+	counted, err := answered(func() (*query.Histogram, error) {
 		return r.Histogram(e.t.Context(), query.HistogramRequest{Topic: "app"})
 	})
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	if tally.Count != uint64(len(want)) && len(tally.Notes) == 0 {
-		e.t.Errorf("%d events are counted, want %d", tally.Count, len(want))
+	if counted.Count != uint64(len(want)) && len(counted.Notes) == 0 {
+		e.t.Errorf("%d events are counted, want %d", counted.Count, len(want))
 	}
 }
 

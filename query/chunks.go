@@ -31,7 +31,7 @@ func (w *walk) chunks(ctx context.Context, frames []recent.Meta, enough func(nex
 	return gone, nil
 }
 
-// rawTimes is how many bytes are held for each of a frame while it is judged: as it came, decompressed, and
+// rawTimes is how many bytes are held for each of a frame while it is evaluated: as it came, decompressed, and
 // as a part of a statement.
 const rawTimes = 3
 

@@ -19,10 +19,10 @@
 // runs reads ahead of them over a second connection. Close releases that. What a page opens
 // of the frames is bounded by what it needs, not by how many wait.
 //
-// ClickHouse decides every filter, so that a fresh and a stored event are judged alike:
+// ClickHouse decides every filter, so that a fresh and a stored event are evaluated alike:
 // fresh frames are handed to it with the statement. A page does without where the frame
 // itself says surely the same (evaluated, filter.Evaluator). A property holds the two together,
-// verdict by verdict and byte by byte (judged_test.go).
+// result by result and byte by byte (evaluated_test.go).
 //
 // # Who is authoritative
 //

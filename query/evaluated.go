@@ -26,7 +26,7 @@ type picked struct {
 }
 
 // take adds what an open frame has for the page. ask says that ClickHouse must be asked
-// for all of it: because a verdict is not sure, where only some columns are wanted, or
+// for all of it: because a result is not sure, where only some columns are wanted, or
 // where the ledger covers it. A frame of which surely nothing matches goes nowhere.
 func (j *evaluated) take(f *recent.Frame, r *frame.Reader, plain bool) (ask bool) {
 	p := j.p

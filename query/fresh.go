@@ -61,7 +61,7 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, frames []recent.Frame, 
 	return own.rows, nil
 }
 
-// askFresh lets ClickHouse judge frames and returns their rows. What lies beyond edge,
+// askFresh lets ClickHouse evaluate frames and returns their rows. What lies beyond edge,
 // if given, is of no use to the page.
 func (r *Reader) askFresh(ctx context.Context, p *plan, c *chunk, cover ledger.Cover, edge *position) ([]row, error) {
 	cond, params := p.condition(p.within(edge))
@@ -105,7 +105,7 @@ type chunk struct {
 }
 
 // freshChunk opens the first of the frames. A frame that was routed while the
-// streams were read is met in both; were it judged twice, its rows would take
+// streams were read is met in both; were it evaluated twice, its rows would take
 // each other's place below the statement's limit, so seen remembers the frames. A frame for which ask says no is left out.
 func freshChunk(p *plan, frames []recent.Frame, seen seenFrames, ask func(*recent.Frame, *frame.Reader) bool) (c chunk) {
 	erasures := p.ledger

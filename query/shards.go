@@ -90,9 +90,9 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, RotatedAt: rotatedAt(entries, i), Reason: e.Reason,
 				DroppedAt: e.DroppedAt, DropReason: e.DropReason, AnonymisedAt: e.AnonymisedAt, Anonymised: e.Anonymised,
 			}
-			tally := tallies[e.ID]
-			_, row.Erased = tally.GoneUpTo(math.MaxUint64) // or is under way
-			if last, ok := tails[e.ID]; ok {               // else the entry's rows, which an erasure corrects
+			record := tallies[e.ID]
+			_, row.Erased = record.GoneUpTo(math.MaxUint64) // or is under way
+			if last, ok := tails[e.ID]; ok {                // else the entry's rows, which an erasure corrects
 				row.Rows, row.Bytes, row.Frames = last.ShardRows-min(last.ShardRows, row.Erased), last.ShardBytes, last.Pos
 			}
 			if e.Gone() {

@@ -83,11 +83,11 @@ func (j *Job) checkAbsent(ctx context.Context, s *shard, from, upTo uint64, b br
 	if uint64(len(there)) == upTo-from+1 && (!b.known || b.rows <= sum(there)) {
 		return nil
 	}
-	tally, err := j.r.cfg.Registry.ErasureRecord(ctx, s.Ref())
+	record, err := j.r.cfg.Registry.ErasureRecord(ctx, s.Ref())
 	if err != nil {
 		return err
 	}
-	lost, ok := absent(from, upTo, there, tally.Cuts(), b)
+	lost, ok := absent(from, upTo, there, record.Cuts(), b)
 	if !ok {
 		return nil
 	}

@@ -13,7 +13,7 @@
 // atomic batch (group.go). A part keeps its own expectations. When the batch is refused,
 // each part is sent again by itself, so that a lane that lost its race stops alone.
 //
-//	EVENTS ── gather ──▶ judge ──▶ place ──▶ atomic batch {frames, dead, checkpoint} ──▶ SHARDS
+//	EVENTS ── gather ──▶ evaluate ──▶ place ──▶ atomic batch {frames, dead, checkpoint} ──▶ SHARDS
 //	              ▲                                                  │
 //	              └────────────── start at checkpoint + 1 ◀──────────┘
 //

@@ -158,8 +158,8 @@ func (l *lane) lacksEnd(ctx context.Context, s registry.Shard, t tail) (bool, er
 	if s.Until() <= t.pos {
 		return false, nil
 	}
-	tally, err := l.cfg.Registry.ErasureRecord(ctx, s.Ref())
-	return s.LacksEnd(t.pos, &tally), err
+	record, err := l.cfg.Registry.ErasureRecord(ctx, s.Ref())
+	return s.LacksEnd(t.pos, &record), err
 }
 
 func (l *lane) lostEnd(s registry.Shard, t tail) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// JSON for a meter is judged line by line, a frame whole; a topic whose events come from a
+// JSON for a meter is evaluated line by line, a frame whole; a topic whose events come from a
 // front takes neither.
 func TestEvaluateKinds(t *testing.T) {
 	t.Parallel()

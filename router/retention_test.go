@@ -62,7 +62,7 @@ func TestEvaluatePastRetention(t *testing.T) {
 }
 
 // A blank message stands for nothing, even in a month that is past; one that
-// carries something is judged like any other.
+// carries something is evaluated like any other.
 func TestEvaluateBlank(t *testing.T) {
 	topic := testTopic
 	topic.KeepDays = 30

@@ -46,7 +46,7 @@ func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Sh
 	if err != nil {
 		return e, err
 	}
-	tally, err := s.cfg.Registry.ErasureRecord(ctx, ref)
+	record, err := s.cfg.Registry.ErasureRecord(ctx, ref)
 	if err != nil {
 		return e, err
 	}
@@ -60,14 +60,14 @@ func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Sh
 	if err != nil {
 		return e, err
 	}
-	all, _ := reconcile.Compare(frames, groups, tally.Gone)
+	all, _ := reconcile.Compare(frames, groups, record.Gone)
 	j := judgement{at: reconcile.Agree(all)}
 	if topic.Front() == "" {
 		if err := s.examineFrames(ctx, topic, ref, &j); err != nil {
 			return e, err
 		}
 	}
-	_, gone := tally.GoneUpTo(head)
+	_, gone := record.GoneUpTo(head)
 	brought := uint64(0)
 	if n := len(frames); n > 0 {
 		brought = frames[n-1].ShardRows

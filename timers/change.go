@@ -34,7 +34,7 @@ func IfRevision(n int64) Condition { return Condition{n} }
 // Update changes a pending timer whose revision is the expected one, and gives it all its attempts again.
 // timer.ErrRevision: it has another; timer.ErrFiring: it is being called; timer.ErrNotFound: it is over.
 func (t *Timers) Update(ctx context.Context, group, id string, cond Condition, c Change) (Timer, error) {
-	asked, err := t.Now(ctx) // the due time is judged as it was asked for, however slow the registry is
+	asked, err := t.Now(ctx) // the due time is evaluated as it was asked for, however slow the registry is
 	if err != nil {
 		return Timer{}, err
 	}

@@ -27,7 +27,7 @@ func (t *Timers) erasing(ctx context.Context) (under, all ledger.Cover, err erro
 }
 
 // visible leaves out the records of timers that an erasure means: by themselves, or, while it is under way, by what is
-// stored of their present life. Without an Archive those alone are known that no filter must judge.
+// stored of their present life. Without an Archive those alone are known that no filter must evaluate.
 func (t *Timers) visible(ctx context.Context, records []*timer.Record) ([]*timer.Record, error) {
 	under, all, err := t.erasing(ctx)
 	if err != nil || len(all) == 0 || len(records) == 0 {

@@ -161,7 +161,7 @@ func (n *Draft) Take(c Change) {
 // the same length from the moment they were asked at are the same content, so a creation without an answer can be repeated.
 // timer.ErrExists: another content has the id.
 func (t *Timers) Create(ctx context.Context, n Draft) (tm Timer, created bool, err error) {
-	now, err := t.Now(ctx) // the due time is judged as it was asked for, however slow the registry is
+	now, err := t.Now(ctx) // the due time is evaluated as it was asked for, however slow the registry is
 	if err != nil {
 		return tm, false, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-events/almanac/internal/tables"
 )
 
-// docWriteTimeout bounds a write of documents; it must be below the house's Keep, in which
+// docWriteTimeout bounds a write of documents; it must be below the cluster's Keep, in which
 // the cleaner leaves records alone.
 const docWriteTimeout = 10 * time.Second
 

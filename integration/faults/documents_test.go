@@ -26,7 +26,7 @@ import (
 
 const docsTopic = "customers"
 
-// ofDocuments builds a house with a topic of documents, and opens them.
+// ofDocuments builds a cluster with a topic of documents, and opens them.
 func ofDocuments(ctx context.Context, t *testing.T, hotFor, keep, timeout time.Duration) (*Cluster, *registry.Registry, *documents.Collection) {
 	t.Helper()
 	h := Build(t, Plan{Keep: keep})

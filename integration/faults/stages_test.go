@@ -59,7 +59,7 @@ var stagedRoles = []Role{RoleRouter, RoleSink, RoleRollups, RoleEngine}
 // errWrong is a wrong answer, which no fault excuses.
 var errWrong = errors.New("a wrong answer")
 
-// stagedTopic builds a house with a topic and one to replay it into. kills parts are killed in each stage.
+// stagedTopic builds a cluster with a topic and one to replay it into. kills parts are killed in each stage.
 func stagedTopic(ctx context.Context, t *testing.T, topic schemas.Topic, kills int) *staged {
 	t.Helper()
 	_, rnd := Seed(t)

@@ -50,7 +50,7 @@ func receive(ctx context.Context, t *testing.T) *receiver {
 	return r
 }
 
-// ofTimers builds a house with a group "g" of timers as set says.
+// ofTimers builds a cluster with a group "g" of timers as set says.
 func ofTimers(ctx context.Context, t *testing.T, plan Plan, set func(*timer.Group)) (*Cluster, *registry.Registry, *timers.Timers) {
 	t.Helper()
 	h := Build(t, plan)

@@ -32,7 +32,7 @@ type Grid struct {
 	Rows [][]string `json:"rows"`
 }
 
-// judged fills Pass and Ratio. A value that is not a number passes nothing.
+// againstItsBar fills Pass and Ratio. A value that is not a number passes nothing.
 func (f Figure) againstItsBar() Figure {
 	f.Pass = f.Value >= f.Bar
 	if f.Below {

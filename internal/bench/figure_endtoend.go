@@ -42,7 +42,7 @@ func (s *Suite) endToEnd(ctx context.Context, name string, bar float64, rounds i
 	return []Figure{f.raw("events_per_second", median(pipe), "ceiling_events_per_second", median(ceil))}, nil
 }
 
-// runOnce is Run in a house of its own.
+// runOnce is Run in a cluster of its own.
 func (s *Suite) runOnce(ctx context.Context, cfg Config) (*Result, error) {
 	h, err := s.Environment(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ func logLatency(ctx context.Context, s *Suite) ([]Figure, error) {
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 func millis(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// underLoad starts a house with router and sinks, measures the rate it takes, and
+// underLoad starts a cluster with router and sinks, measures the rate it takes, and
 // calls measure with it.
 func (s *Suite) underLoad(ctx context.Context, measure func(ctx context.Context, cfg *Config, full float64) error) error {
 	w, err := s.work(ctx, Config{Events: s.size(3_000_000)})

@@ -12,7 +12,7 @@ import (
 
 // shardsRate compares the rate with 2,000 shards in the registry with that with
 // 10, on two houses whose runs take turns; and it times how long an `up` takes to
-// start on the house with the many.
+// start on the cluster with the many.
 func shardsRate(ctx context.Context, s *Suite) ([]Figure, error) {
 	many := s.size(2000)
 	var cfgs []*Config

@@ -79,7 +79,7 @@ func (r *runs) add(ctx context.Context, s *Suite, cfg *Config, topics []schemas.
 	return errors.Join(err, failed)
 }
 
-// alternate declares each config's topics on one house, calls prepare, and then
+// alternate declares each config's topics on one cluster, calls prepare, and then
 // runs the configs in turn, so many rounds, every other one backwards: what a run
 // leaves to merge and to write meets all of them.
 func (s *Suite) alternate(ctx context.Context, cfgs []*Config, rounds int, prepare func(context.Context, [][]schemas.Topic) error) ([]runs, error) {

@@ -76,7 +76,7 @@ func growProducers(ctx context.Context, s *Suite) ([]Curve, error) {
 	return s.growLoad(ctx, "producers", "producers at once", []int{1, 4, 16, 64}, func(c *Config, n int) { c.Producers = n })
 }
 
-// growLoad measures a run at each size, each on a house of its own. A first run,
+// growLoad measures a run at each size, each on a cluster of its own. A first run,
 // which is not timed, makes what the first event of a shard has to make.
 func (s *Suite) growLoad(ctx context.Context, name, over string, sizes []int, set func(*Config, int)) ([]Curve, error) {
 	c := Curve{Name: name, What: "Log until the last row", Over: over, Unit: unitMicros + " an event"}

@@ -55,7 +55,7 @@ func growSpaces(ctx context.Context, s *Suite) ([]Curve, error) {
 	return curves, nil
 }
 
-// meterOf is a topic of kind meter on a house.
+// meterOf is a topic of kind meter on a cluster.
 type meterOf struct {
 	cfg   Config
 	topic schemas.Topic

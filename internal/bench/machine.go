@@ -24,7 +24,7 @@ type Machine struct {
 	FsyncMicros float64 `json:"fsync_us"` // median of a 64 KiB append with fsync
 }
 
-// DescribeMachine reads it, where the system says; it needs a house for the
+// DescribeMachine reads it, where the system says; it needs a cluster for the
 // version of ClickHouse and the speed of its disk.
 func (s *Suite) DescribeMachine(ctx context.Context) (Machine, error) {
 	m := Machine{CPUs: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), NATS: server.VERSION}

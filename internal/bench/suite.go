@@ -100,15 +100,15 @@ func (s *Suite) Measure(ctx context.Context, m Measure) ([]Figure, error) {
 	return figures, nil
 }
 
-// config is cfg on a house.
+// config is cfg on a cluster.
 func (s *Suite) config(h *Environment, cfg Config) Config {
 	cfg.NATS, cfg.NATSURL, cfg.Connect, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Connect, h.Registry, h.DB, h.EnginePID
 	cfg.Progress = func(phase string, done, of int) { s.Progress("", phase, done, of) }
 	return cfg.withDefaults()
 }
 
-// declared starts a house and declares the topics of a configuration there. The caller closes
-// the house.
+// declared starts a cluster and declares the topics of a configuration there. The caller closes
+// the cluster.
 func (s *Suite) declared(ctx context.Context, of Config) (h *Environment, cfg Config, topics []schemas.Topic, err error) {
 	if h, err = s.Environment(ctx); err != nil {
 		return nil, cfg, nil, err

@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// working is a house whose topics are declared and whose router and sinks run.
+// working is a cluster whose topics are declared and whose router and sinks run.
 type working struct {
 	*parts
 	environment *Environment
@@ -14,7 +14,7 @@ type working struct {
 	topics      []schemas.Topic
 }
 
-// work starts a house of its own with what the config needs.
+// work starts a cluster of its own with what the config needs.
 func (s *Suite) work(ctx context.Context, cfg Config) (*working, error) {
 	h, err := s.Environment(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (w *working) loaded() (stored float64, err error) {
 	return stored, w.failed(err)
 }
 
-// end stops the parts and closes the house.
+// end stops the parts and closes the cluster.
 func (w *working) end() {
 	w.stop()
 	w.environment.Close()

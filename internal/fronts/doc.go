@@ -7,7 +7,7 @@
 // compare-and-set: Nats-Expected-Last-Subject-Sequence names the record that the writer
 // read. Acknowledged means accepted: it is on disk, and the router moves it on.
 //
-//	Last ─▶ judge (the caller) ─▶ Put, expecting what was read ─▶ acknowledged
+//	Last ─▶ evaluate (the caller) ─▶ Put, expecting what was read ─▶ acknowledged
 //	                                │ refused: ErrConflict, read again
 //	                                └ no answer: read back, by the call's own nonce
 //

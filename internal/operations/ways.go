@@ -20,7 +20,7 @@ const (
 	whyUndone     = "what it does cannot be undone: it stays with who has the servers"
 	whyPage       = "it is a part of what the verb prints"
 	whyForClients = "it is for clients of HTTP"
-	whyNotYet     = "no caller of HTTP has needed it"
+	whyReadsAll   = "it reads the record of every document of the topic: for who runs the servers, and not for each client"
 )
 
 // Ways list every verb and every operation once.
@@ -109,8 +109,8 @@ var Ways = []Way{
 	{Verb: "usage corrections", Why: "it goes with `usage close`"},
 	{Verb: "docs import", Why: whyManyCalls},
 	{Verb: "docs export", Why: whyManyCalls},
-	{Verb: "docs status", Why: whyNotYet},
-	{Verb: "docs locks", Why: whyNotYet},
+	{Verb: "docs status", Why: whyReadsAll},
+	{Verb: "docs locks", Why: whyReadsAll},
 	{Verb: "timers import", Why: whyManyCalls},
 	{Verb: "timers export", Why: whyManyCalls},
 	{Verb: "timers pause", Why: "PUT of the group's settings is it"},

@@ -57,7 +57,7 @@ type ErasureRecords interface {
 // Gone reads what erasures took of a shard, or will.
 func Gone(ctx context.Context, t ErasureRecords, ref schemas.ShardRef) func() ([]ledger.Cut, error) {
 	return func() ([]ledger.Cut, error) {
-		tally, err := t.ErasureRecord(ctx, ref)
-		return tally.Cuts(), err
+		record, err := t.ErasureRecord(ctx, ref)
+		return record.Cuts(), err
 	}
 }

@@ -27,18 +27,18 @@ func TestClearing(t *testing.T) {
 	if err := r.Begin(ctx, &before, ledger.Pending{Erasure: "x"}); !errors.Is(err, ErrConflict) {
 		t.Errorf("an erasure that counted before the clearing began: %v", err)
 	}
-	tally, err := r.ErasureRecord(ctx, ref)
-	if err != nil || !tally.Clearing(now) || tally.Clearing(now.Add(ledger.ClearingLapse)) {
-		t.Errorf("%+v, %v", tally, err)
+	record, err := r.ErasureRecord(ctx, ref)
+	if err != nil || !record.Clearing(now) || record.Clearing(now.Add(ledger.ClearingLapse)) {
+		t.Errorf("%+v, %v", record, err)
 	}
 	if err := r.EndClearing(ctx, ref); err != nil {
 		t.Fatal(err)
 	}
-	if tally, err = r.ErasureRecord(ctx, ref); err == nil && !tally.Clearing(now) {
-		err = r.Begin(ctx, &tally, ledger.Pending{Erasure: "x"})
+	if record, err = r.ErasureRecord(ctx, ref); err == nil && !record.Clearing(now) {
+		err = r.Begin(ctx, &record, ledger.Pending{Erasure: "x"})
 	}
 	if err != nil {
-		t.Fatalf("%+v, %v", tally, err)
+		t.Fatalf("%+v, %v", record, err)
 	}
 	if began, err := r.BeginClearing(ctx, ref, now.Add(time.Second)); err != nil || began {
 		t.Errorf("below a pending erasure: %t, %v", began, err)

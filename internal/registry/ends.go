@@ -39,7 +39,7 @@ func LastLeft(shards []Shard, lane int, but schemas.Shard) (left Shard, ok bool)
 // shard of the lane: then single frames are missing and not the stream's end, and the
 // checkpoint is above their messages. A router waits for unsettled shards. If it went on it
 // would route frames again that ClickHouse has already. A repair settles the same shards.
-func Unsettled(shards []Shard, tail func(schemas.Shard) uint64, tally func(schemas.Shard) ledger.ErasureRecord) map[schemas.Shard]bool {
+func Unsettled(shards []Shard, tail func(schemas.Shard) uint64, record func(schemas.Shard) ledger.ErasureRecord) map[schemas.Shard]bool {
 	type lane struct {
 		month schemas.Month
 		lane  int
@@ -53,7 +53,7 @@ func Unsettled(shards []Shard, tail func(schemas.Shard) uint64, tally func(schem
 	}
 	out := map[schemas.Shard]bool{}
 	for _, s := range shards {
-		t := tally(s.ID)
+		t := record(s.ID)
 		if w, ok := went[lane{s.Month, s.ID.Lane()}]; (!ok || Compare(w, s) <= 0) && s.LacksEnd(tail(s.ID), &t) {
 			out[s.ID] = true
 		}

@@ -51,13 +51,13 @@ func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies 
 		if i == n-1 {
 			s.Status, s.LeftAt, s.SealedAt, tail = Active, 0, 0, 0
 		}
-		tally := ledger.ErasureRecord{Shard: s.ID}
+		record := ledger.ErasureRecord{Shard: s.ID}
 		if rapid.Bool().Draw(rt, "settled") {
 			for p := tail + 1; p <= until; p++ {
-				tally.AddPurged(p)
+				record.AddPurged(p)
 			}
 		}
-		shards, tails[s.ID], tallies[s.ID] = append(shards, s), tail, tally
+		shards, tails[s.ID], tallies[s.ID] = append(shards, s), tail, record
 	}
 	return shards, tails, tallies
 }
@@ -71,8 +71,8 @@ func TestRoutersWaitForWhatRepairsFind(t *testing.T) {
 		found := Unsettled(shards, func(id schemas.Shard) uint64 { return tails[id] }, func(id schemas.Shard) ledger.ErasureRecord { return tallies[id] })
 		empty := shards[len(shards)-1]
 		left, ok := LastLeft(shards, 0, empty.ID)
-		tally := tallies[left.ID]
-		waits := ok && left.LacksEnd(tails[left.ID], &tally)
+		record := tallies[left.ID]
+		waits := ok && left.LacksEnd(tails[left.ID], &record)
 		if waits && !found[left.ID] {
 			rt.Fatalf("the router waits for shard %d, a repair finds %v: %+v", left.ID, found, shards)
 		}

@@ -47,21 +47,21 @@ func TestLedgerEntries(t *testing.T) {
 		t.Fatalf("%+v, %v", l, err)
 	}
 
-	tally, err := r.ErasureRecord(ctx, s.Ref())
+	record, err := r.ErasureRecord(ctx, s.Ref())
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := tally
-	if err := r.Begin(ctx, &tally, ledger.Pending{Erasure: "e1", Cuts: []ledger.Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Rows: 5, Before: 12}); err != nil {
+	late := record
+	if err := r.Begin(ctx, &record, ledger.Pending{Erasure: "e1", Cuts: []ledger.Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Rows: 5, Before: 12}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Begin(ctx, &late, ledger.Pending{Erasure: "e2"}); !errors.Is(err, ErrConflict) {
 		t.Errorf("two pending at once: %v", err)
 	}
-	if least, most := tally.GoneUpTo(8); least != 0 || most != 2 {
+	if least, most := record.GoneUpTo(8); least != 0 || most != 2 {
 		t.Errorf("pending: %d to %d rows are gone", least, most)
 	}
-	twin := tally
+	twin := record
 	// The shard is sealed, stored whole and closed while its rows are counted: the
 	// count is taken again.
 	counts := []uint64{7, 9}
@@ -77,7 +77,7 @@ func TestLedgerEntries(t *testing.T) {
 		}
 		return n, nil
 	}
-	if err := r.Book(ctx, &tally, ledger.Receipt{Rows: 5, Before: 12}, count); err != nil {
+	if err := r.Book(ctx, &record, ledger.Receipt{Rows: 5, Before: 12}, count); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := r.Shard(ctx, s.Ref()); err != nil || now.Rows != 9 {
@@ -111,7 +111,7 @@ func TestLedgerEntries(t *testing.T) {
 	}
 	got, err = r.ErasureRecord(ctx, s.Ref())
 	if least, most := got.GoneUpTo(9); err != nil || least != 5 || most != 5 || len(got.Receipts) != 0 || got.Forgotten == nil || got.Forgotten.Rows != 5 || !got.Dropped() {
-		t.Errorf("the tally of what was forgotten: %+v (%v)", got, err)
+		t.Errorf("the record of what was forgotten: %+v (%v)", got, err)
 	}
 	// Neither the topic's heads nor its shards are confused by the ledger's keys.
 	if heads, err := r.Heads(ctx, "app"); err != nil || len(heads) != 1 {

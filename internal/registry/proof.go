@@ -42,7 +42,7 @@ type ProvenRows struct {
 	Parts string `json:"parts"`
 	// Entry and ErasureRecord are revisions, TailSeq the sequence of the last frame in SHARDS.
 	Entry         uint64 `json:"entry"`
-	ErasureRecord uint64 `json:"tally"`
+	ErasureRecord uint64 `json:"erasure_record"`
 	TailSeq       uint64 `json:"tail_seq"`
 
 	Stored   uint64 `json:"stored"`

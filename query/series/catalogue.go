@@ -89,7 +89,7 @@ func newCatalogue(parts [][]listRow) (*catalogue, error) {
 	return c, c.frame()
 }
 
-// frame makes frames of the series, which filters can judge.
+// frame makes frames of the series, which filters can evaluate.
 func (c *catalogue) frame() error {
 	b := frame.NewBuilder(filterTopic)
 	flush := func() error {
@@ -118,7 +118,7 @@ func (c *catalogue) frame() error {
 	return flush()
 }
 
-// find is what findAlone finds, without asking ClickHouse; nil where only ClickHouse can judge the filter.
+// find is what findAlone finds, without asking ClickHouse; nil where only ClickHouse can evaluate the filter.
 func (c *catalogue) find(s *selection, req *Request) *found {
 	f := &found{reach: c.reach}
 	gone := map[schemas.ShardRef]bool{}

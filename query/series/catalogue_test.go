@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// anyFilter has what a catalogue can judge, and matches, which only ClickHouse can.
+// anyFilter has what a catalogue can evaluate, and matches, which only ClickHouse can.
 var anyFilter = rapid.SampledFrom([]string{
 	"", onlyUnitless, onlyHostB, "attributes.host != 'b'", "exists attributes.region", "not exists attributes.region", "attributes.region = ''",
 	"attributes.host in ('a', 'c') and unit = '%'", "attributes.host = 'a' or attributes.region = 'eu'", "attributes.host contains 'b'", "service = 'x'", "user_id = ''", "type = 'cpu'",
@@ -27,7 +27,7 @@ var anyFilter = rapid.SampledFrom([]string{
 })
 
 // What a catalogue finds is what ClickHouse finds in the same list, whatever parts it has, for any
-// range, filter and groups; and where it cannot judge a filter it says so.
+// range, filter and groups; and where it cannot evaluate a filter it says so.
 func TestCatalogueFinds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -225,7 +225,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// A filter that a catalogue cannot judge is answered all the same.
+// A filter that a catalogue cannot evaluate is answered all the same.
 func TestUnsureFilter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

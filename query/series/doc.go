@@ -47,7 +47,7 @@
 //
 // A reader keeps the lists of a few topics (lists.go), and asks only which parts they have: a part
 // never changes, so what it has is read once. Filters over what is kept are those of fresh events
-// (filter.Evaluator); what only ClickHouse can judge, it is asked. So labels of an erased
+// (filter.Evaluator); what only ClickHouse can evaluate, it is asked. So labels of an erased
 // person leave memory with the first read after their parts went, or twenty minutes after the last.
 //
 // # Failures

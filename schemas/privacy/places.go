@@ -20,7 +20,7 @@ var coordinates = []string{"lat", "latitude", "lon", "lng", "long", "longitude"}
 // maxPlaceBytes bounds the name of a place: the longest of a town has 168 letters.
 const maxPlaceBytes = 200
 
-// isPlace reports whether a text names a town, a region or a country, and not more: it has no digit, as house numbers
+// isPlace reports whether a text names a town, a region or a country, and not more: it has no digit, as cluster numbers
 // and postal codes have, and is in the field of the rule itself or in a member for such names.
 func isPlace(field, name, v string) bool {
 	if len(v) > maxPlaceBytes || !strings.ContainsFunc(v, unicode.IsLetter) || strings.ContainsFunc(v, notOfPlace) {

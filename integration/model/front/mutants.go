@@ -6,7 +6,7 @@ type Break uint32
 // The breaks.
 const (
 	NoExpectation           Break = 1 << iota // a write expects nothing
-	SilenceIsRefused                          // a write whose answer is lost is judged again, without a look at what came
+	SilenceIsRefused                          // a write whose answer is lost is evaluated again, without a look at what came
 	NoCheckpointExpectation                   // a mover that was replaced commits
 	RoutesStubs                               // a stub is taken for an event
 	RoutesRefreshes                           // a refresh is

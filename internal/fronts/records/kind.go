@@ -101,7 +101,7 @@ type Record struct {
 	Stub, Refresh *schemas.FrontPlace
 	// Needs is the sequence of another record that this one stands on; 0: none.
 	Needs uint64
-	// Unit is what erasures judge whole: the document, or the life of a timer.
+	// Unit is what erasures evaluate whole: the document, or the life of a timer.
 	Unit string
 
 	of any // what its kind makes of it

@@ -85,7 +85,7 @@ func TestWhoIsOnLoopback(t *testing.T) {
 	}
 }
 
-// A request with two secrets is refused, whatever they are: what is between may have judged by the other.
+// A request with two secrets is refused, whatever they are: what is between may have evaluated by the other.
 func TestOneAuthorization(t *testing.T) {
 	t.Parallel()
 	h := Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was let in") }), Config{Fail: request.Fail})

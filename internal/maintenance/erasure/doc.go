@@ -104,7 +104,7 @@
 //	all streams                         ClickHouse's ledger counts more  entered, carried out again
 //
 // A front that was restored alone has records again of which ClickHouse has no row (returned.go). All up to
-// the fence was stored before a row went, so each record without a row is judged by itself: by its headers, by
+// the fence was stored before a row went, so each record without a row is evaluated by itself: by its headers, by
 // the filter over its body, and, where the users were redacted, by their pseudonyms. A stub whose shard has all
 // rows but those that erasures took stands for nothing, and goes. Of a filter that was redacted nothing is known:
 // readers refuse what it may mean, verify names it, and Run takes it out once a person asks for it.

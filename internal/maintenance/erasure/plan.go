@@ -199,7 +199,7 @@ func (x *Eraser) matchingFrames(ctx context.Context, e *ledger.Erasure, seqs []u
 // deadLetters calls f with the dead letters from before the fence that may be of
 // the erasure: frames with events of its users, others that name one of them, or
 // all, when it names none.
-// What they hold is not an event, so that a filter cannot judge it.
+// What they hold is not an event, so that a filter cannot evaluate it.
 func (x *Eraser) deadLetters(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, f func(*streams.Message) error) error {
 	var r frame.Reader
 	return streams.Gather(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *streams.Message) (bool, error) {

@@ -16,7 +16,7 @@ import (
 
 // A front that is restored from a copy from before an erasure has its records again, of which ClickHouse no longer has
 // a row and so cannot name them. All up to the fence was stored before a row went: so a record up to there without a
-// row may be one, and it is judged by itself (returnedevaluate.go). A document of which ClickHouse still has a version
+// row may be one, and it is evaluated by itself (returnedevaluate.go). A document of which ClickHouse still has a version
 // keeps its last record, and verify names it: repair restores that version in its place.
 
 // taken is what goes of a key of a front: of a document some messages, of a timer a life.
@@ -101,7 +101,7 @@ func (x *Eraser) findReturned(ctx context.Context, topic, front string, all ledg
 	return out, nil
 }
 
-// backBy are the erasures by whom a front's records are judged.
+// backBy are the erasures by whom a front's records are evaluated.
 func backBy(all ledger.Erasures, front string, asked bool) map[string]*ledger.Erasure {
 	by := map[string]*ledger.Erasure{}
 	for i := range all {

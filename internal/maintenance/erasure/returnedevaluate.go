@@ -18,14 +18,14 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
-// How a record without a row is judged:
+// How a record without a row is evaluated:
 //
 //	a whole one    by users and times    its headers say it, also where the users are pseudonyms
 //	               by a filter           its body says it, by the filter
 //	               by a redacted filter  where all of its shards are there but for what was erased, and a person asks
 //	a stub         by any                where all of its shard is there but for what was erased: it stands for nothing
 
-// evaluatedAtOnce is how many bodies are read before they are judged.
+// evaluatedAtOnce is how many bodies are read before they are evaluated.
 const evaluatedAtOnce = 256
 
 // evaluateReturned decides which erasures mean the records of a lane.
@@ -73,7 +73,7 @@ func (x *Eraser) evaluateReturned(ctx context.Context, t *schemas.Topic, by map[
 	return nil
 }
 
-// evaluateBodies has records judged by the filter of an erasure.
+// evaluateBodies has records evaluated by the filter of an erasure.
 func (x *Eraser) evaluateBodies(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, front string, some []*back) error {
 	var rows []erased.Row
 	var of []*back

@@ -257,7 +257,7 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	if last.Pos > head {
 		head, rows = last.Pos, last.ShardRows
 	}
-	tally, err := r.reg.ErasureRecord(ctx, ref)
+	record, err := r.reg.ErasureRecord(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 		sealed = s.Status == registry.Active
 		if sealed {
 			// Its last rows may have been erased.
-			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, given(s, &tally, head), rows, "its frames' end is gone"
+			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, given(s, &record, head), rows, "its frames' end is gone"
 			if s.SealedAt == last.Pos {
 				s.Ended = registry.Point{Era: last.SourceEra, Seq: last.SourceSeq}
 			}
@@ -310,7 +310,7 @@ func (r *Repairer) completeEnd(ctx context.Context, ref schemas.ShardRef) error 
 	if err != nil {
 		return err
 	}
-	tally, err := r.reg.ErasureRecord(ctx, ref)
+	record, err := r.reg.ErasureRecord(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -319,11 +319,11 @@ func (r *Repairer) completeEnd(ctx context.Context, ref schemas.ShardRef) error 
 		return err
 	}
 	e, err := r.reg.Correct(ctx, ref, func(s *registry.Shard) bool {
-		end := max(given(s, &tally, head), last.Pos)
+		end := max(given(s, &record, head), last.Pos)
 		if s.Status == registry.Closed || s.Gone() || s.Until() <= end {
 			return false
 		}
-		_, gone := tally.GoneUpTo(end)
+		_, gone := record.GoneUpTo(end)
 		if s.Status == registry.Active {
 			s.LeftAt = end
 		} else {

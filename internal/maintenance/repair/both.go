@@ -26,10 +26,10 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f checkpoint.Lost
 	if t.unsettled(ref.ID) && e.Until() > known.Pos { // it was left, and is no longer among the tails
 		known = checkpoint.Tail{Pos: e.Until(), Rows: e.Rows}
 	}
-	tally := t.erasureRecords[ref.ID]
+	record := t.erasureRecords[ref.ID]
 	end, rows := t.storedRows(ref.ID)
-	_, gone := tally.GoneUpTo(end)
-	_, above := tally.GoneUpTo(max(known.Pos, end))
+	_, gone := record.GoneUpTo(end)
+	_, above := record.GoneUpTo(max(known.Pos, end))
 	if rows += above - gone; rows >= known.Rows { // the last rows were erased, or all are there
 		end = max(end, t.given(ref.ID))
 	}
@@ -49,11 +49,11 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f checkpoint.Lost
 // storedRows are the rows of a shard, with those that erasures took, up to the last position that SHARDS or ClickHouse
 // has of it.
 func (t *found) storedRows(id schemas.Shard) (end, rows uint64) {
-	c, count, tally := t.chains[id], t.counts[id], t.erasureRecords[id]
+	c, count, record := t.chains[id], t.counts[id], t.erasureRecords[id]
 	if end = t.tail(id); end > count.Head {
 		return end, c.last().shardRows
 	}
-	_, gone := tally.GoneUpTo(count.Head)
+	_, gone := record.GoneUpTo(count.Head)
 	return count.Head, count.Rows + gone
 }
 

@@ -156,9 +156,9 @@ func TestLeaves(t *testing.T) {
 // A gap of which only the ends were purged on purpose is a gap.
 func TestNotPurged(t *testing.T) {
 	t.Parallel()
-	tally := ledger.ErasureRecord{}
-	tally.AddPurged(3, 7)
-	if got := tally.NotPurged(ledger.Span{From: 3, To: 7}); !slices.Equal(got, []ledger.Span{{From: 4, To: 6}}) {
+	record := ledger.ErasureRecord{}
+	record.AddPurged(3, 7)
+	if got := record.NotPurged(ledger.Span{From: 3, To: 7}); !slices.Equal(got, []ledger.Span{{From: 4, To: 6}}) {
 		t.Errorf("%v, want 4 to 6", got)
 	}
 }

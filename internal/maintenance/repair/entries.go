@@ -82,8 +82,8 @@ type truth struct {
 }
 
 func (t *found) truth(ref schemas.ShardRef) truth {
-	tally := t.erasureRecords[ref.ID]
-	_, gone := tally.GoneUpTo(^uint64(0))
+	record := t.erasureRecords[ref.ID]
+	_, gone := record.GoneUpTo(^uint64(0))
 	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, end: t.end(ref.ID), routed: t.routed[ref.ID],
 		short: t.unsettled(ref.ID), moved: t.moved[ref.ID], laned: t.lane[ref.ID] >= 0 && t.lane[ref.ID] < t.topic.Lanes}
 }

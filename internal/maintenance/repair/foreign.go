@@ -48,8 +48,8 @@ func (t *found) foreign() []schemas.Shard {
 
 // rowsOf is how many rows were ever routed to a shard, at least.
 func (t *found) rowsOf(id schemas.Shard) uint64 {
-	e, tally := t.entries[id], t.erasureRecords[id]
-	gone, _ := tally.GoneUpTo(^uint64(0))
+	e, record := t.entries[id], t.erasureRecords[id]
+	gone, _ := record.GoneUpTo(^uint64(0))
 	rows := max(t.counts[id].Rows+gone, e.DroppedRows)
 	if c := t.chains[id]; len(c) > 0 {
 		rows = max(rows, c.last().shardRows)

@@ -87,9 +87,9 @@ func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (
 			continue
 		}
 		has = true
-		c, count, tally, e := t.chains[ref.ID], t.counts[ref.ID], t.erasureRecords[ref.ID], t.entries[ref.ID]
+		c, count, rec, e := t.chains[ref.ID], t.counts[ref.ID], t.erasureRecords[ref.ID], t.entries[ref.ID]
 		given := t.given(ref.ID)
-		_, gone := tally.GoneUpTo(given)
+		_, gone := rec.GoneUpTo(given)
 		rows := count.Rows + gone
 		if e.Gone() { // what was erased of it before is in neither number
 			rows = e.DroppedRows

@@ -53,19 +53,19 @@ func (t *found) tail(id schemas.Shard) uint64 {
 // given is the last position of a shard that was stored: ClickHouse has rows of it, or the
 // registry knows that they are gone on purpose.
 func (t *found) given(id schemas.Shard) uint64 {
-	e, tally := t.entries[id], t.erasureRecords[id]
-	return given(&e, &tally, t.counts[id].Head)
+	e, record := t.entries[id], t.erasureRecords[id]
+	return given(&e, &record, t.counts[id].Head)
 }
 
 // given is found.given of one shard. Of a position whose rows an erasure took the shard's erasure record
 // tells where the entry, which had it as its floor, was lost; not above where the shard was sealed, as
 // one that forked was where ClickHouse had it.
-func given(e *registry.Shard, tally *ledger.ErasureRecord, head uint64) uint64 {
+func given(e *registry.Shard, record *ledger.ErasureRecord, head uint64) uint64 {
 	upTo := uint64(math.MaxUint64)
 	if e.Status != registry.Active && e.SealedAt > 0 {
 		upTo = e.SealedAt
 	}
-	return max(e.Head(head), tally.LastGone(upTo))
+	return max(e.Head(head), record.LastGone(upTo))
 }
 
 // end is the last position a shard ever had, as far as anything tells.

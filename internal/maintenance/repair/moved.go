@@ -46,11 +46,11 @@ func (r *Repairer) dropMoved(ctx context.Context, a *Action) error {
 	if err != nil {
 		return err
 	}
-	tally, err := r.reg.ErasureRecord(ctx, a.ref)
+	record, err := r.reg.ErasureRecord(ctx, a.ref)
 	if err != nil {
 		return err
 	}
-	all, _ := reconcile.Compare(a.chain.frames(), groups, tally.Cuts())
+	all, _ := reconcile.Compare(a.chain.frames(), groups, record.Cuts())
 	rows := slices.DeleteFunc(slices.Clone(s.rows), func(k tables.RowKey) bool {
 		return !slices.ContainsFunc(twins[k], func(pos uint64) bool { return exact(all, pos) })
 	})

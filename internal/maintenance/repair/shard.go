@@ -19,7 +19,7 @@ import (
 // planShard adds what one shard needs: its rows against its frames.
 func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef, p *Plan) error {
 	c := t.chains[ref.ID]
-	e, tally := t.entries[ref.ID], t.erasureRecords[ref.ID]
+	e, record := t.entries[ref.ID], t.erasureRecords[ref.ID]
 	if e.Gone() || len(c) > 0 && c.last().cleared == schemas.ClearedDropped {
 		t.completeGone(ref, p)
 		return nil // past its retention
@@ -30,11 +30,11 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	}
 	head := e.Head(t.counts[ref.ID].Head)
 	lane := t.lane[ref.ID]
-	_, gone := tally.GoneUpTo(head)
+	_, gone := record.GoneUpTo(head)
 	held := c
 	var gaps []gap
 	for _, g := range c.gaps() {
-		if len(tally.NotPurged(ledger.Span{From: g.from, To: g.to})) == 0 {
+		if len(record.NotPurged(ledger.Span{From: g.from, To: g.to})) == 0 {
 			continue // on purpose, or settled
 		}
 		gaps = append(gaps, g)
@@ -46,7 +46,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	}
 	if known := t.lanes[strconv.Itoa(lane)].Tails[ref.ID]; lane != schemas.NoLane && e.Status == registry.Active && known.Pos > t.tail(ref.ID) {
 		g, upTo := c.back(known, t.lanes[strconv.Itoa(lane)].Checkpoint)
-		if len(tally.NotPurged(ledger.Span{From: g.from, To: g.to})) > 0 {
+		if len(record.NotPurged(ledger.Span{From: g.from, To: g.to})) > 0 {
 			found, err := r.recover(ctx, &t.topic, ref, upTo, g, lane)
 			if err != nil {
 				return err
@@ -58,21 +58,21 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 			}
 		}
 	}
-	if g, behind, ok := c.front(head, t.counts[ref.ID].Rows+gone, t.counts[ref.ID].IDs+ledger.SumIDs(tally.Cuts(), head)); ok && head == t.counts[ref.ID].Head {
+	if g, behind, ok := c.front(head, t.counts[ref.ID].Rows+gone, t.counts[ref.ID].IDs+ledger.SumIDs(record.Cuts(), head)); ok && head == t.counts[ref.ID].Head {
 		found, err := r.recover(ctx, &t.topic, ref, behind, g, lane)
 		if err != nil {
 			return err
 		}
 		c = c.with(found)
 	}
-	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, erasureRecord: &tally, plan: p, twins: map[uint64]uint64{}}
+	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, erasureRecord: &record, plan: p, twins: map[uint64]uint64{}}
 	if head > 0 && t.counts[ref.ID].Rows > 0 {
 		var err error
 		if s.groups, err = r.db.Groups(ctx, ref); err != nil {
 			return err
 		}
 	}
-	all, rest := reconcile.Compare(c.frames(), s.groups, tally.Cuts())
+	all, rest := reconcile.Compare(c.frames(), s.groups, record.Cuts())
 	differ := reconcile.Differing(all)
 	for i := range differ {
 		d := &differ[i]
@@ -110,8 +110,8 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 // completeGone adds that SHARDS lost the mark of a shard that retention dropped: its entry alone says
 // so from then on.
 func (t *found) completeGone(ref schemas.ShardRef, p *Plan) {
-	e, tally := t.entries[ref.ID], t.erasureRecords[ref.ID]
-	if e.Status != registry.Dropped || e.SealedAt == 0 || len(t.chains[ref.ID]) > 0 || tally.Stored(0, e.SealedAt) {
+	e, record := t.entries[ref.ID], t.erasureRecords[ref.ID]
+	if e.Status != registry.Dropped || e.SealedAt == 0 || len(t.chains[ref.ID]) > 0 || record.Stored(0, e.SealedAt) {
 		return
 	}
 	p.add(Action{Do: Acknowledge, Topic: ref.Topic, Where: ref.String(), From: 1, To: e.SealedAt, Source: "registry", ref: ref, topic: &t.topic,

@@ -32,11 +32,11 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 		if err != nil {
 			return fmt.Errorf("janitor: %s message %d: %w", subject, last.Sequence, err)
 		}
-		tally, err := j.cfg.Registry.ErasureRecord(ctx, e.Ref())
+		record, err := j.cfg.Registry.ErasureRecord(ctx, e.Ref())
 		if err != nil {
 			return err
 		}
-		if p.Pos != e.SealedAt && !tally.Stored(p.Pos, e.SealedAt) {
+		if p.Pos != e.SealedAt && !record.Stored(p.Pos, e.SealedAt) {
 			return fmt.Errorf("janitor: %s: %w: it was sealed at position %d, its last frame has %d", e.Name(), ErrGap, e.SealedAt, p.Pos)
 		}
 		all, err := j.cfg.Registry.Ledger(ctx, e.Topic)

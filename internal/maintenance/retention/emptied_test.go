@@ -21,9 +21,9 @@ func TestErasedShardStaysGone(t *testing.T) {
 	const erasure = "20261121-120000-aabbcc"
 	erase := func(rows uint64, dropped bool) {
 		t.Helper()
-		tally, err := r.Registry.ErasureRecord(t.Context(), s.Ref())
+		record, err := r.Registry.ErasureRecord(t.Context(), s.Ref())
 		if err == nil {
-			err = r.Registry.Begin(t.Context(), &tally, ledger.Pending{Erasure: erasure, Cuts: []ledger.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
+			err = r.Registry.Begin(t.Context(), &record, ledger.Pending{Erasure: erasure, Cuts: []ledger.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
 		}
 		if err == nil {
 			_, err = r.Registry.RaiseFloor(t.Context(), s.Ref(), 3)
@@ -32,7 +32,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 			err = r.DB.DropShard(t.Context(), s.Ref())
 		}
 		if err == nil {
-			err = r.Registry.Book(t.Context(), &tally, ledger.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
+			err = r.Registry.Book(t.Context(), &record, ledger.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
 		}
 		if err != nil {
 			t.Fatal(err)

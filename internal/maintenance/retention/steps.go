@@ -192,8 +192,8 @@ func (j *Janitor) dropAgain(ctx context.Context, t *registry.TopicShards) error 
 // the last of them by a drop, so that nothing may stand there. Were ClickHouse
 // lacking some then, a repair may have put them back.
 func (j *Janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, error) {
-	tally, err := j.cfg.Registry.ErasureRecord(ctx, e.Ref())
-	if err != nil || !tally.Dropped() {
+	record, err := j.cfg.Registry.ErasureRecord(ctx, e.Ref())
+	if err != nil || !record.Dropped() {
 		return false, err
 	}
 	msg, err := streams.DecideLast(ctx, j.js, schemas.StreamShards, e.Ref().Subject())
@@ -207,7 +207,7 @@ func (j *Janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, erro
 	if err != nil {
 		return false, nil // no frame; verify names it
 	}
-	gone, _ := tally.GoneUpTo(e.SealedAt)
+	gone, _ := record.GoneUpTo(e.SealedAt)
 	return p.Pos == e.SealedAt && gone >= p.ShardRows, nil
 }
 

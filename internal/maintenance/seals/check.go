@@ -114,12 +114,12 @@ func check(ctx context.Context, reg *registry.Registry, db *tables.DB, topic str
 		if err != nil && !errors.Is(err, registry.ErrNotFound) {
 			return nil, err
 		}
-		tally, err := reg.ErasureRecord(ctx, s.Ref())
+		record, err := reg.ErasureRecord(ctx, s.Ref())
 		if err != nil {
 			return nil, err
 		}
 		now := time.Now()
-		if taken, _ := erased(&tally); changing(&t, &e, &tally, now) || e.NextStep(&t, now) == registry.AnonymiseIt || taken != s.Erased || !e.AnonymisedAt.Equal(s.AnonymisedAt) {
+		if taken, _ := erased(&record); changing(&t, &e, &record, now) || e.NextStep(&t, now) == registry.AnonymiseIt || taken != s.Erased || !e.AnonymisedAt.Equal(s.AnonymisedAt) {
 			rep.problem("%s: it is being erased or anonymised, and not sealed again yet; check again in some seconds", s.Ref())
 			continue
 		}

@@ -117,12 +117,12 @@ func (s *Sealer) topic(ctx context.Context, t *schemas.Topic) error {
 		return err
 	}
 	for i := range shards {
-		e, tally := &shards[i], tallies[shards[i].ID]
-		next, due := due(t, e, &tally, c.current, time.Now())
+		e, record := &shards[i], tallies[shards[i].ID]
+		next, due := due(t, e, &record, c.current, time.Now())
 		if !due {
 			continue
 		}
-		if err := s.seal(ctx, t, e, &tally, next, c); err != nil {
+		if err := s.seal(ctx, t, e, &record, next, c); err != nil {
 			delete(s.known, t.Name) // what stands there is read again
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -164,7 +164,7 @@ func (s *Sealer) read(ctx context.Context, topic string) (*chain, error) {
 }
 
 // seal adds the seal that is due, over the rows as they are.
-func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, tally *ledger.ErasureRecord, next schemas.Seal, c *chain) error {
+func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, record *ledger.ErasureRecord, next schemas.Seal, c *chain) error {
 	if next.Why != schemas.SealDropped {
 		var err error
 		if next.Digest, next.Rows, err = s.cfg.DB.RowsDigest(ctx, t, e.Ref(), t.Version); err != nil {
@@ -179,7 +179,7 @@ func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, 
 	if err != nil {
 		return err
 	}
-	if now.Rev() != e.Rev() || gone.Rev != tally.Rev {
+	if now.Rev() != e.Rev() || gone.Rev != record.Rev {
 		return registry.ErrConflict // it changed while it was read
 	}
 	if next.Why != schemas.SealDropped && next.Rows != e.Rows {

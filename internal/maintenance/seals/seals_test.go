@@ -52,7 +52,7 @@ func TestDue(t *testing.T) {
 	erased := map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Number: 5, Why: schemas.SealErased, Erased: 3}}
 	for name, c := range map[string]struct {
 		entry   *registry.Shard
-		tally   *ledger.ErasureRecord
+		record  *ledger.ErasureRecord
 		current map[schemas.ShardRef]schemas.Seal
 		why     string // empty: none is due
 	}{
@@ -78,7 +78,7 @@ func TestDue(t *testing.T) {
 			if name == "and they are cleared again" {
 				topic.Anonymise = schemas.Anonymise{AfterDays: 1, Fields: []string{"message"}}
 			}
-			next, needed := due(&topic, c.entry, c.tally, c.current, noon)
+			next, needed := due(&topic, c.entry, c.record, c.current, noon)
 			if needed != (c.why != "") || needed && next.Why != c.why {
 				t.Errorf("%v %+v, want %q", needed, next, c.why)
 			}
@@ -88,7 +88,7 @@ func TestDue(t *testing.T) {
 			if changed := c.why == schemas.SealErased; next.Unsealed != "" != changed {
 				t.Errorf("unsealed %q", next.Unsealed)
 			}
-			if c.tally == gone && c.why != "" && (next.Erased != 3 || !slices.Equal(next.Erasures, []string{"e-1"})) {
+			if c.record == gone && c.why != "" && (next.Erased != 3 || !slices.Equal(next.Erasures, []string{"e-1"})) {
 				t.Errorf("%+v", next)
 			}
 		})

@@ -18,10 +18,10 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 	if e.Gone() {
 		return s, v.gone(ctx, s, e, t, has, gone)
 	}
-	tally := gone.after[e.ID]
-	cut := e.Status != registry.Active && tally.Stored(t.Pos, e.SealedAt) // or has no frame
+	record := gone.after[e.ID]
+	cut := e.Status != registry.Active && record.Stored(t.Pos, e.SealedAt) // or has no frame
 	if known.Pos > 0 {
-		s.shortOf(t, known, &tally)
+		s.shortOf(t, known, &record)
 		gone.take(s, e.ID)
 		s.compareIDs(st, gone, e.ID)
 		return s, nil
@@ -59,12 +59,12 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 	gone.take(s, e.ID)
 	same := s.compareIDs(st, gone, e.ID)
 	if same {
-		moved, err := v.moved(ctx, s, e, t, h, tally.Gone)
+		moved, err := v.moved(ctx, s, e, t, h, record.Gone)
 		if err != nil {
 			return nil, err
 		}
 		if moved {
-			return s, v.explain(ctx, s, e, t, tally)
+			return s, v.explain(ctx, s, e, t, record)
 		}
 	}
 	if s.missing()+s.doubled() > 0 || s.changed || !same && s.Distinct < s.Stored {
@@ -131,7 +131,7 @@ func (s *ShardReport) compareIDs(st tables.Count, gone *goneRows, id schemas.Sha
 }
 
 // explain names the positions whose rows differ from their frames'.
-func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, tally ledger.ErasureRecord) error {
+func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, record ledger.ErasureRecord) error {
 	var frames []reconcile.Frame
 	_, err := streams.Headers(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), 1, func(msg *streams.Message) error {
 		if p, err := schemas.ParsePlaced(msg.Header); err == nil {
@@ -146,14 +146,14 @@ func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard
 	if err != nil {
 		return err
 	}
-	all, _ := reconcile.Compare(frames, groups, tally.Gone)
+	all, _ := reconcile.Compare(frames, groups, record.Gone)
 	short := uint64(0)
 	for _, d := range reconcile.Differing(all) {
 		switch {
 		case d.Have != d.Want:
 			short += d.Want - min(d.Want, d.Have)
 			s.problem("%s brought %d rows, ClickHouse has %d with %d ids", positions(d.Lo, d.Hi), d.Want, d.Have, d.Distinct)
-		case d.Summed || ledger.SumCuts(tally.Gone, d.Hi) == ledger.SumCuts(tally.Gone, d.Lo):
+		case d.Summed || ledger.SumCuts(record.Gone, d.Hi) == ledger.SumCuts(record.Gone, d.Lo):
 			if err := v.standIns(ctx, s, e, t, d.Lo, d.Hi, d.Summed); err != nil {
 				return err
 			}

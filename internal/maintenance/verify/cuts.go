@@ -95,7 +95,7 @@ func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tai
 
 // shortOf expects of a shard that lost its last frames what the checkpoint knows, and
 // names them unless a repair settled them.
-func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, tally *ledger.ErasureRecord) {
+func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, record *ledger.ErasureRecord) {
 	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
 	if s.Head == known.Pos {
 		s.summed, s.ids = true, known.IDs
@@ -103,7 +103,7 @@ func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, tally *ledg
 	if s.Head < known.Pos { // how many of them are stored the frames no longer tell
 		s.Expected = min(known.Rows, s.Stored)
 	}
-	if !tally.Stored(t.Pos, known.Pos) {
+	if !record.Stored(t.Pos, known.Pos) {
 		s.problem("positions %d to %d are missing in %s, the last it had", t.Pos+1, known.Pos, schemas.StreamShards)
 	}
 }

@@ -31,7 +31,7 @@ func (v *Verifier) gone(ctx context.Context, s *ShardReport, e registry.Shard, t
 		s.Erased = erasedOf(s.Expected, s.Dropped, 0, most)
 		s.Expected -= s.Erased
 	case e.SealedAt > 0:
-		if tally := gone.after[e.ID]; !tally.Stored(0, e.SealedAt) {
+		if record := gone.after[e.ID]; !record.Stored(0, e.SealedAt) {
 			s.problem("dropped, and %s does not even hold the mark of its last frame; run `almanac repair %s`", schemas.StreamShards, e.Topic)
 		}
 	}

@@ -32,12 +32,12 @@ func (v *Verifier) cutOff(ctx context.Context, s *ShardReport, t streams.Tail, h
 	if err != nil {
 		return err
 	}
-	tally, err := v.reg.ErasureRecord(ctx, t.Ref)
+	record, err := v.reg.ErasureRecord(ctx, t.Ref)
 	if err != nil && !errors.Is(err, registry.ErrUnreadable) { // it may have grown meanwhile
 		return err
 	}
 	for _, g := range h.gaps {
-		for _, missing := range tally.NotPurged(g) {
+		for _, missing := range record.NotPurged(g) {
 			if missing.To >= first.Pos {
 				s.problem("positions %d to %d are missing in %s", missing.From, missing.To, schemas.StreamShards)
 			}

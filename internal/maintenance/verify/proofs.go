@@ -102,9 +102,9 @@ func (v *Verifier) stillHas(ctx context.Context, upTo registry.ReadUpTo) (bool, 
 // taken is the report of a shard that was proven and did not change since.
 func (p *proofs) taken(e *registry.Shard, t streams.Tail, gone *goneRows, h *held) (*ShardReport, bool) {
 	r := p.of[e.Ref()].Rows
-	tally := gone.after[e.ID]
+	record := gone.after[e.ID]
 	if r == nil || !p.valid || h == nil || h.fresh || r.Parts != p.parts[e.Ref()] ||
-		r.Entry != e.Rev() || r.ErasureRecord != tally.Rev || r.TailSeq != t.Seq || !gone.stored(e.ID) {
+		r.Entry != e.Rev() || r.ErasureRecord != record.Rev || r.TailSeq != t.Seq || !gone.stored(e.ID) {
 		return nil, false
 	}
 	return &ShardReport{

@@ -56,7 +56,7 @@ func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, g Range, after *
 	for _, rec := range slices.Collect(maps.Values(last)) {
 		switch {
 		case after != nil && !after.before(place(rec)) || !g.under(rec.Path):
-		case rec.Stub == nil: // it is on its way: what is stored was judged
+		case rec.Stub == nil: // it is on its way: what is stored was evaluated
 			way = append(way, rec)
 		default:
 			docs = append(docs, rec)

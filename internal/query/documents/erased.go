@@ -18,7 +18,7 @@ import (
 // has ended hides as well.
 
 // Meant says whether an erasure means a record of DOCS, by its users and times. Those in ask
-// have a filter too, by which the body must be judged.
+// have a filter too, by which the body must be evaluated.
 func Meant(l ledger.Erasures, r *document.Record) (yes bool, ask []ledger.Erasure) {
 	for i := range l {
 		switch e := &l[i]; {
@@ -52,7 +52,7 @@ func (r *Reader) Erased(ctx context.Context, t *schemas.Topic, rec *document.Rec
 	return yes, nil
 }
 
-// meant has a record judged by an erasure with a filter.
+// meant has a record evaluated by an erasure with a filter.
 func (r *Reader) meant(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, rec *document.Record) (bool, error) {
 	if !e.Redacted {
 		is, err := erased.Which(ctx, r.db, t, e, []erased.Row{erased.OfDocument(t, rec)})

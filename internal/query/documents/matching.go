@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// matching returns the records, with their bodies, that fulfil a filter. ClickHouse judges
-// them as the rows that they become: what is on its way and what is stored is selected by
-// one judge.
+// matching returns the records, with their bodies, that fulfil a filter. ClickHouse evaluates
+// them as the rows that they become: what is on its way and what is stored is selected in
+// one way.
 func (r *Reader) matching(ctx context.Context, t *schemas.Topic, where *filter.Expr, docs []*document.Record) (out []*document.Record, err error) {
 	if where.All() {
 		return docs, nil

@@ -22,7 +22,7 @@ type checkpoints struct {
 }
 
 // snapshotAge is how old a snapshot may be. Frames that were routed or stored since
-// are judged once more, so it is short against the second that sinks gather; and
+// are evaluated once more, so it is short against the second that sinks gather; and
 // what leaves EVENTS was routed 30 s before, at the very least. It must be shorter
 // than trackLinger and HeadStaleness.
 const snapshotAge = 3 * time.Second
@@ -135,7 +135,7 @@ func (r Range) months() (months []schemas.Month) {
 const fewMonths = 2
 
 // Open opens a frame and judges it as the router does: what the router will keep as a dead
-// letter is not an event. One of EVENTS is judged by what its lane's checkpoint remembers
+// letter is not an event. One of EVENTS is evaluated by what its lane's checkpoint remembers
 // of its producer too. What the producer sent before is where its first copy went, and
 // what was erased of that must not come back with the second.
 func (s *Snapshot) Open(f *Frame, r *frame.Reader, t *schemas.Topic) error {

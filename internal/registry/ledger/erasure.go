@@ -95,7 +95,7 @@ type Purge struct {
 }
 
 // MaxErasures bounds the entries of a topic: every reader of streams holds them
-// all, at about 1 KiB each, and a frame that all of them cover is judged by each.
+// all, at about 1 KiB each, and a frame that all of them cover is evaluated by each.
 const MaxErasures = 1000
 
 // MaxErasureBytes bounds one entry, well below what a message may have.

@@ -32,7 +32,7 @@ func (l Erasures) Covering(s schemas.Source, minTs, maxTs int64) Cover {
 }
 
 // Alike reports whether the same erasures mean two messages of EVENTS. Frames that
-// are all alike can be judged in one statement, by the cover of any of them and of
+// are all alike can be evaluated in one statement, by the cover of any of them and of
 // all their times.
 func (l Erasures) Alike(a, b schemas.Source) bool {
 	for i := range l {

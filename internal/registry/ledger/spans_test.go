@@ -7,16 +7,16 @@ import (
 
 func TestAddPurged(t *testing.T) {
 	t.Parallel()
-	var tally ErasureRecord
-	tally.AddPurged(7, 3, 4, 9, 5, 4)
-	if want := []Span{{3, 5}, {7, 7}, {9, 9}}; !slices.Equal(tally.Purged, want) {
-		t.Errorf("%v, want %v", tally.Purged, want)
+	var record ErasureRecord
+	record.AddPurged(7, 3, 4, 9, 5, 4)
+	if want := []Span{{3, 5}, {7, 7}, {9, 9}}; !slices.Equal(record.Purged, want) {
+		t.Errorf("%v, want %v", record.Purged, want)
 	}
-	if n := tally.PurgedPositions(); n != 5 {
+	if n := record.PurgedPositions(); n != 5 {
 		t.Errorf("%d positions, want 5", n)
 	}
 	for pos, want := range map[uint64]bool{2: false, 3: true, 4: true, 6: false, 9: true, 10: false} {
-		if got := tally.IsPurged(pos); got != want {
+		if got := record.IsPurged(pos); got != want {
 			t.Errorf("position %d is purged: %t", pos, got)
 		}
 	}
@@ -24,7 +24,7 @@ func TestAddPurged(t *testing.T) {
 
 func TestNotPurged(t *testing.T) {
 	t.Parallel()
-	tally := ErasureRecord{Purged: []Span{{3, 4}, {7, 10}}}
+	record := ErasureRecord{Purged: []Span{{3, 4}, {7, 10}}}
 	for name, c := range map[string]struct {
 		of   Span
 		want []Span
@@ -43,7 +43,7 @@ func TestNotPurged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tally.NotPurged(c.of); !slices.Equal(got, c.want) {
+			if got := record.NotPurged(c.of); !slices.Equal(got, c.want) {
 				t.Errorf("of %v: %v, want %v", c.of, got, c.want)
 			}
 		})
@@ -52,7 +52,7 @@ func TestNotPurged(t *testing.T) {
 
 func TestStored(t *testing.T) {
 	t.Parallel()
-	tally := ErasureRecord{Purged: []Span{{3, 4}, {7, 10}}}
+	record := ErasureRecord{Purged: []Span{{3, 4}, {7, 10}}}
 	for name, c := range map[string]struct {
 		end, last uint64
 		want      bool
@@ -68,7 +68,7 @@ func TestStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tally.Stored(c.end, c.last); got != c.want {
+			if got := record.Stored(c.end, c.last); got != c.want {
 				t.Errorf("ends at %d, sealed at %d: %t", c.end, c.last, got)
 			}
 		})

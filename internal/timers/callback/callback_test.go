@@ -159,7 +159,7 @@ func TestEvilAnswers(t *testing.T) {
 			defer caller.Close()
 			s := &timer.Spec{URL: server(t, c.do), Timeout: 500 * time.Millisecond}
 			if c.err != timer.ErrTimeout {
-				s.Timeout = timer.MaxTimeout // what is not about time is not judged by it
+				s.Timeout = timer.MaxTimeout // what is not about time is not evaluated by it
 			}
 			v, call, err := caller.Call(t.Context(), &timer.Group{Answer: c.mode}, claimed(), s)
 			if err != nil || v.Kind != c.kind || call.Error != c.err || call.Status != c.status {

@@ -8,8 +8,8 @@
 //
 // # What is never called
 //
-// The address is judged after the name was resolved, for each connection, in the dialer's Control. So a
-// name that resolves to another address the next time is judged again. Refused are all addresses that
+// The address is evaluated after the name was resolved, for each connection, in the dialer's Control. So a
+// name that resolves to another address the next time is evaluated again. Refused are all addresses that
 // IANA keeps for special purposes: loopback, private, link-local (cloud metadata), shared, documentation,
 // multicast, mapped, NAT64, 6to4, Teredo. Public addresses are called on ports 80 and 443. Only the
 // operator's AllowCIDRs open more, with the ports that they name, or else 80 and 443. No API can.

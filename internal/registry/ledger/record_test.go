@@ -7,7 +7,7 @@ import (
 
 func TestLastGone(t *testing.T) {
 	t.Parallel()
-	tally := ErasureRecord{Gone: []Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 1}}}}
+	record := ErasureRecord{Gone: []Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 1}}}}
 	for name, c := range map[string]struct{ pos, want uint64 }{
 		"before all":            {3, 0},
 		"at one":                {4, 4},
@@ -20,7 +20,7 @@ func TestLastGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tally.LastGone(c.pos); got != c.want {
+			if got := record.LastGone(c.pos); got != c.want {
 				t.Errorf("up to %d: %d, want %d", c.pos, got, c.want)
 			}
 		})
@@ -30,7 +30,7 @@ func TestLastGone(t *testing.T) {
 // While an erasure is pending its rows may be there or gone.
 func TestExplains(t *testing.T) {
 	t.Parallel()
-	tally := ErasureRecord{Gone: []Cut{{Pos: 4, Rows: 2}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 3}}}}
+	record := ErasureRecord{Gone: []Cut{{Pos: 4, Rows: 2}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 3}}}}
 	for name, c := range map[string]struct {
 		pos, brought, rows uint64
 		want               bool
@@ -47,7 +47,7 @@ func TestExplains(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tally.Explains(c.pos, c.brought, c.rows); got != c.want {
+			if got := record.Explains(c.pos, c.brought, c.rows); got != c.want {
 				t.Errorf("%d of %d rows up to %d: %t", c.rows, c.brought, c.pos, got)
 			}
 		})
@@ -57,8 +57,8 @@ func TestExplains(t *testing.T) {
 func TestDropped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		tally ErasureRecord
-		want  bool
+		record ErasureRecord
+		want   bool
 	}{
 		"nothing":                      {ErasureRecord{}, false},
 		"rows":                         {ErasureRecord{Receipts: map[string]Receipt{"e-1": {Rows: 3}}}, false},
@@ -68,7 +68,7 @@ func TestDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := c.tally.Dropped(); got != c.want {
+			if got := c.record.Dropped(); got != c.want {
 				t.Errorf("dropped: %t", got)
 			}
 		})
@@ -101,19 +101,19 @@ func TestClearing(t *testing.T) {
 // erasure is forgotten, and when another one is after it.
 func TestForgottenKeepsUnsealed(t *testing.T) {
 	t.Parallel()
-	tally := &ErasureRecord{Receipts: map[string]Receipt{"e-1": {Rows: 3, Seal: 4, Unsealed: "d"}, "e-2": {Rows: 1, Seal: 4}}}
+	record := &ErasureRecord{Receipts: map[string]Receipt{"e-1": {Rows: 3, Seal: 4, Unsealed: "d"}, "e-2": {Rows: 1, Seal: 4}}}
 	for _, id := range []string{"e-1", "e-2"} {
-		if !tally.Join([]string{id}) {
+		if !record.Join([]string{id}) {
 			t.Fatal("no receipt of", id)
 		}
-		if f := tally.Forgotten; f.Seal != 4 || f.Unsealed != "d" {
+		if f := record.Forgotten; f.Seal != 4 || f.Unsealed != "d" {
 			t.Errorf("after %s: %+v", id, f)
 		}
 	}
-	if tally.Forgotten.Rows != 4 || len(tally.Receipts) != 0 {
-		t.Errorf("%+v", tally)
+	if record.Forgotten.Rows != 4 || len(record.Receipts) != 0 {
+		t.Errorf("%+v", record)
 	}
-	if tally.Join([]string{"e-1"}) {
+	if record.Join([]string{"e-1"}) {
 		t.Error("a receipt that went was joined")
 	}
 }
