@@ -52,8 +52,8 @@ func removedRights() (all []removedRight) {
 	return all
 }
 
-// A part that lacks a right says so by user and subject. Or it does not need it: then what is sent is stored, and a timer called.
-// It is never silent, and goes on by itself once it has the right.
+// A part that lacks a right says so by user and subject. Or it does not need it to have what is sent stored. It is never
+// silent, and goes on by itself once it has the right.
 func TestRemovedRights(t *testing.T) {
 	t.Parallel()
 	p := newApart(t)
