@@ -284,3 +284,24 @@ func TestAny(t *testing.T) {
 		}
 	}
 }
+
+// A secret in a place of the file where none belongs is in no error: errors are logged.
+func TestErrorsHaveNoSecret(t *testing.T) {
+	t.Parallel()
+	secret, _ := NewSecret()
+	for name, text := range map[string]string{
+		"as the name":    "tokens: [{name: %s}]",
+		"as the id":      "tokens: [{name: a, id: %s}]",
+		"as the subject": "tokens: [{name: a, subject: %s}]",
+		"as a topic":     `tokens: [{name: a, subject: "CN=a", read: [%s]}]`,
+		"as the end":     `tokens: [{name: a, subject: "CN=a", sql: true, expires: %s}]`,
+		"as a key":       "tokens: [{%s: a}]",
+		"as a network":   "tokens: [{name: a, from: [%s]}]",
+		"alone":          "%s",
+	} {
+		_, err := Parse([]byte(fmt.Sprintf(text, secret)))
+		if err == nil || !errors.Is(err, ErrToken) || strings.Contains(err.Error(), secret[11:]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func Parse(text []byte) ([]Token, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+		return nil, fmt.Errorf("%w: %s", ErrToken, Masked(err.Error()))
 	}
 	if len(file.Tokens) > MaxTokens {
 		return nil, fmt.Errorf("%w: a file holds at most %d, not %d", ErrToken, MaxTokens, len(file.Tokens))
@@ -121,7 +121,7 @@ func (t *Token) Validate() error {
 // token checks a record.
 func (r *record) token() (t Token, err error) {
 	bad := func(format string, args ...any) (Token, error) {
-		return Token{}, fmt.Errorf("%w: %q: %s", ErrToken, r.Name, fmt.Sprintf(format, args...))
+		return Token{}, fmt.Errorf("%w: %q: %s", ErrToken, Masked(r.Name), Masked(fmt.Sprintf(format, args...)))
 	}
 	if !tokenName.MatchString(r.Name) {
 		return bad("a name is at most 63 of a-z, 0-9, '.', '_' and '-'")
