@@ -54,7 +54,7 @@ func TestTwins(t *testing.T) {
 	var routed, inserts, lost [2]atomic.Int64
 	for i := range 2 {
 		e.routerOn(e.connectTo(alone), func(c *router.Config) {
-			c.Hooks.Routed = func(_, _ string, messages, _ int) { routed[i].Add(int64(messages)) }
+			c.Hooks.Routed = func(_, _ string, b router.Batch) { routed[i].Add(int64(b.Messages)) }
 			c.Hooks.Fault = nil // they lose against each other all the time
 			c.Linger = -1       // and have to meet
 		})

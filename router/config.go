@@ -65,7 +65,7 @@ func (c Config) withDefaults() Config {
 // goroutines and must not block.
 type Hooks struct {
 	// Routed: a batch of messages was committed.
-	Routed func(topic, lane string, messages, bytes int)
+	Routed func(topic, lane string, b Batch)
 	// Dead: events were kept as dead letters.
 	Dead func(topic, reason string, events int, err error)
 	// Rotated: a shard was full.
@@ -77,9 +77,16 @@ type Hooks struct {
 	Fault func(topic, lane string, err error)
 }
 
-func (h *Hooks) routed(topic, lane string, messages, bytes int) {
+// Batch is what a lane committed at once.
+type Batch struct {
+	Messages, Bytes int
+	// Events got a place in a shard; Repeated had come before.
+	Events, Repeated uint64
+}
+
+func (h *Hooks) routed(topic, lane string, b Batch) {
 	if h.Routed != nil {
-		h.Routed(topic, lane, messages, bytes)
+		h.Routed(topic, lane, b)
 	}
 }
 

@@ -217,6 +217,8 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	}
 	b := newBatch()
 	rotated := map[schemas.Month]bool{}
+	events, repeated := l.cp.Rows, l.cp.RepeatedRows
+	var letters []func() // told once they are committed
 	done := 0
 	for n := 0; done < len(msgs) && len(b.msgs) < l.cfg.MaxBatchMessages; done += n {
 		var j evaluated
@@ -260,7 +262,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 			reason := reasonOf(d.err)
 			b.dead(l.dead, m, d, reason)
 			l.cp.Dead += uint64(d.events)
-			l.cfg.Hooks.dead(l.topic, reason, d.events, d.err)
+			letters = append(letters, func() { l.cfg.Hooks.dead(l.topic, reason, d.events, d.err) })
 		}
 		if j.repeated {
 			l.cp.RepeatedFrames++
@@ -291,7 +293,10 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 		return 0, err
 	}
 	l.cfg.Crash.at("router.after-batch")
-	l.cfg.Hooks.routed(l.topic, l.token, done, b.bytes)
+	l.cfg.Hooks.routed(l.topic, l.token, Batch{Messages: done, Bytes: b.bytes, Events: l.cp.Rows - events, Repeated: l.cp.RepeatedRows - repeated})
+	for _, tell := range letters {
+		tell()
+	}
 	for m := range rotated {
 		h, err := l.cfg.Registry.Head(ctx, l.topic, m)
 		if err != nil {

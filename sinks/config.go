@@ -103,6 +103,8 @@ type Hooks struct {
 	Stored func(ref schemas.ShardRef, rows, bytes uint64, took time.Duration)
 	// Burnt: an insert was answered OK and stored nothing.
 	Burnt func(ref schemas.ShardRef, head uint64, attempt int)
+	// Failed: an insert was not answered OK; whether it stored anything is found out next.
+	Failed func(ref schemas.ShardRef, err error)
 	// Closed: the shard is stored whole.
 	Closed func(ref schemas.ShardRef, rows uint64)
 	// Fault: work on a shard failed and will be tried again; ref is zero for the
@@ -119,6 +121,12 @@ func (h *Hooks) stored(ref schemas.ShardRef, rows, bytes uint64, took time.Durat
 func (h *Hooks) burnt(ref schemas.ShardRef, head uint64, attempt int) {
 	if h.Burnt != nil {
 		h.Burnt(ref, head, attempt)
+	}
+}
+
+func (h *Hooks) failed(ref schemas.ShardRef, err error) {
+	if h.Failed != nil {
+		h.Failed(ref, err)
 	}
 }
 

@@ -234,6 +234,9 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 		insertCtx, cancel := context.WithTimeout(ctx, s.cfg.InsertTimeout)
 		insertErr = s.cfg.DB.Insert(insertCtx, in)
 		cancel()
+		if insertErr != nil {
+			s.cfg.Hooks.failed(t.ref, insertErr)
+		}
 		s.cfg.Crash.at("sink.after-insert")
 		return insertErr
 	}, func() (uint64, error) {

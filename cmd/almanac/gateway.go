@@ -88,7 +88,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			if err != nil {
 				return err
 			}
-			parts, err := gatewayParts(ctx, nc, second, reg, db, nil, s, log)
+			parts, err := gatewayParts(ctx, nc, second, reg, db, nil, s, in.numbers, log)
 			if err != nil {
 				return err
 			}
@@ -108,6 +108,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 // inputs are the listeners of a gateway.
 type inputs struct {
 	opener   *opener
+	numbers  *processNumbers
 	http     *httpServer // nil: off
 	otlp     otlpInputs
 	shippers *shippers
@@ -116,12 +117,12 @@ type inputs struct {
 // listenInputs takes the addresses. A default port that something else has is passed
 // over with a warning, because it may be a Collector's; a configured one is an error.
 func listenInputs(s *settings, log zerolog.Logger) (*inputs, error) {
-	in := &inputs{}
+	in := &inputs{numbers: newNumbers(log)}
 	var err error
 	if in.opener, err = newOpener(s, log); err != nil {
 		return nil, err
 	}
-	in.http, err = listenHTTP(in.opener)
+	in.http, err = listenHTTP(in.opener, in.numbers)
 	if errors.Is(err, embedded.ErrPortInUse) && s.HTTP == "" {
 		log.Warn().Msgf("%v. It is off in this process", err)
 		err = nil
@@ -167,10 +168,8 @@ func (in *inputs) probe(ask func(context.Context) []string) {
 
 // measure gives the registry of this process the numbers of parts, and the API what serves it.
 func (in *inputs) measure(parts *gateway.Parts, reg *registry.Registry, more ...metrics.Source) {
-	if in.http != nil {
-		in.http.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers))...)
-		parts.Reads.Metrics = in.http.numbers.Handler()
-	}
+	in.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers), families.Producers(in.numbers.Registry, parts.Pool))...)
+	parts.Reads.Metrics = in.numbers.Handler()
 }
 
 // gateway makes the gateway of the listeners.
@@ -187,18 +186,8 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	}
 	in.shippers.configure(&cfg, s, log)
 	cfg.Tokens, cfg.Open, cfg.TLS = in.opener.tokens, in.opener.open(), in.opener.secure()
-	cfg.OnRefused = sayRefused(log)
+	cfg.OnRefused, cfg.OnRequest = in.numbers.refused(log), in.numbers.inputs().Request
 	return gateway.New(cfg)
-}
-
-// sayRefused logs why tokens and certificates are refused, a few times a minute.
-func sayRefused(log zerolog.Logger) func(why string) {
-	again := newRationer()
-	return func(why string) {
-		if more, ok := again.pass("tokens"); ok {
-			log.Warn().Str("why", why).Int("more", more).Msg("a token was refused")
-		}
-	}
 }
 
 // drainMargin is how much of shutdown_timeout is left when requests under way are cut

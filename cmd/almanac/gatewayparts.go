@@ -27,11 +27,12 @@ import (
 // gatewayParts makes what a gateway needs over the servers. storing says why nothing can be stored;
 // nil: it is not known. second is a connection of the
 // reader's own.
-func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db *tables.DB, storing func() error, s *settings, log zerolog.Logger) (gateway.Parts, error) {
+func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db *tables.DB, storing func() error, s *settings, n *processNumbers, log zerolog.Logger) (gateway.Parts, error) {
 	log = log.With().Str("part", "gateway").Logger()
 	again := newRationer()
 	p, err := pool.New(pool.Config{
 		NC: nc, Topic: reg.Topic, Storing: storing, Erased: reg.ErasedSince, Follow: reg.FollowTopics, PrivacyKey: []byte(s.PIIKey),
+		Hooks: n.inputs().Pool(),
 		OnError: func(topic string, err error) {
 			if more, ok := again.pass(topic); ok {
 				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("sending again")

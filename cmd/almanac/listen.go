@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -26,11 +27,13 @@ type opener struct {
 	log    zerolog.Logger
 	certs  *certs.Files // nil: plain text
 	tokens *keep.Keeper
+	// ends are when the certificates in use end, by the setting that names them.
+	ends map[string]func() time.Time
 }
 
 // newOpener reads certificates and tokens.
 func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
-	d := &opener{s: s, log: log}
+	d := &opener{s: s, log: log, ends: map[string]func() time.Time{}}
 	var err error
 	if d.tokens, err = openTokens(s, log); err != nil {
 		return nil, configError{err}
@@ -38,20 +41,21 @@ func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
 	if s.TLSCert == "" && s.TLSKey == "" && s.TLSClientCA == "" {
 		return d, nil
 	}
-	d.certs, err = openCerts("tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA}, log)
+	d.certs, err = d.openCerts("tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA})
 	return d, err
 }
 
 // openCerts follows the files of the settings PREFIX_cert, PREFIX_key and PREFIX_client_ca.
-func openCerts(prefix string, cfg certs.Config, log zerolog.Logger) (*certs.Files, error) {
+func (d *opener) openCerts(prefix string, cfg certs.Config) (*certs.Files, error) {
 	if cfg.Cert == "" || cfg.Key == "" {
 		return nil, configError{fmt.Errorf("%s_cert and %s_key: TLS needs both: give the files of a certificate and of its key", prefix, prefix)}
 	}
-	cfg.OnError = func(err error) { log.Error().Err(err).Msg(prefix + "_cert and " + prefix + "_key") }
+	cfg.OnError = func(err error) { d.log.Error().Err(err).Msg(prefix + "_cert and " + prefix + "_key") }
 	f, err := certs.Open(cfg)
 	if err != nil {
 		return nil, configError{fmt.Errorf("%s_cert and %s_key: %w", prefix, prefix, err)}
 	}
+	d.ends[prefix] = f.Ends
 	return f, nil
 }
 

@@ -52,7 +52,7 @@ func listenShippers(d *opener) (sh *shippers, err error) {
 		sh.syslogUDP, err = d.listenPacket("syslog_udp", cmp.Or(s.SyslogUDP, httpOff), defaultSyslogPort)
 	}
 	if err == nil && sh.syslogTLS != nil {
-		sh.certs, err = openCerts("syslog", certs.Config{Cert: s.SyslogCert, Key: s.SyslogKey, ClientCA: s.SyslogClientCA, Require: true}, d.log)
+		sh.certs, err = d.openCerts("syslog", certs.Config{Cert: s.SyslogCert, Key: s.SyslogKey, ClientCA: s.SyslogClientCA, Require: true})
 	}
 	if err != nil {
 		sh.close()

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups"
 	"github.com/almanac-events/almanac/internal/tables"
@@ -26,23 +27,27 @@ type part interface {
 	Run(ctx context.Context) error
 }
 
-func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKey string, log zerolog.Logger) (part, error) {
+func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKey string, counts *families.Router, log zerolog.Logger) (part, error) {
 	log = log.With().Str("part", "router").Logger()
 	again := newRationer()
 	return router.New(ctx, nc, router.Config{Registry: reg, PrivacyKey: []byte(piiKey), Hooks: router.Hooks{
-		Routed: func(topic, lane string, messages, bytes int) {
-			log.Debug().Str("topic", topic).Str("lane", lane).Int("messages", messages).Int("bytes", bytes).Msg("routed")
+		Routed: func(topic, lane string, b router.Batch) {
+			counts.Routed(topic, lane, b)
+			log.Debug().Str("topic", topic).Str("lane", lane).Int("messages", b.Messages).Int("bytes", b.Bytes).Msg("routed")
 		},
 		Dead: func(topic, reason string, events int, err error) {
+			counts.Dead(topic, reason, events, err)
 			if more, ok := again.pass("dead " + topic + reason); ok {
 				log.Warn().Err(err).Str("topic", topic).Str("reason", reason).Int("events", events).Int("more", more).
 					Msg("kept as a dead letter; see almanac dead ls")
 			}
 		},
 		Rotated: func(s registry.Shard, reason string) {
+			counts.Rotated(s, reason)
 			log.Info().Str("shard", s.Name()).Int("lane", s.ID.Lane()).Str("reason", reason).Msg("rotated")
 		},
 		Fault: func(topic, lane string, err error) {
+			counts.Fault(topic, lane, err)
 			if more, ok := again.pass("fault " + topic + lane); ok {
 				log.Warn().Err(err).Str("topic", topic).Str("lane", lane).Int("more", more).Msg("trying again")
 			}
@@ -52,7 +57,7 @@ func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKe
 
 // newSinks makes sinks, rollups, which share the same shards, and the janitor, which one of all
 // sinks' processes runs.
-func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, log zerolog.Logger) ([]part, error) {
+func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, counts *families.Sinks, log zerolog.Logger) ([]part, error) {
 	log = log.With().Str("part", "sink").Logger()
 	again := newRationer()
 	db.SetHooks(tables.Hooks{
@@ -64,6 +69,7 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		},
 	})
 	fault := func(ref schemas.ShardRef, err error) {
+		counts.Fault(ref, err)
 		if more, ok := again.pass(fmt.Sprint(ref)); ok {
 			e := log.Warn().Err(err).Int("more", more)
 			if ref != (schemas.ShardRef{}) {
@@ -74,13 +80,17 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 	}
 	k, err := sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, Hooks: sinks.Hooks{
 		Stored: func(ref schemas.ShardRef, rows, bytes uint64, took time.Duration) {
+			counts.Stored(ref, rows, bytes, took)
 			log.Debug().Stringer("shard", ref).Uint64("rows", rows).Uint64("bytes", bytes).Dur("took", took).Msg("stored")
 		},
 		Burnt: func(ref schemas.ShardRef, head uint64, attempt int) {
+			counts.Burnt(ref, head, attempt)
 			log.Warn().Stringer("shard", ref).Uint64("head", head).Int("attempt", attempt).
 				Msg("an insert was answered and stored nothing, as after a crash of ClickHouse: inserting again")
 		},
+		Failed: counts.Failed,
 		Closed: func(ref schemas.ShardRef, rows uint64) {
+			counts.Closed(ref, rows)
 			log.Info().Stringer("shard", ref).Uint64("rows", rows).Msg("shard closed")
 		},
 		Fault: fault,

@@ -27,6 +27,7 @@ type single struct {
 	nc      *nats.Conn // of the start under way
 	parts   []part
 	probe   func(context.Context) []string
+	counts  *processNumbers
 	numbers []metrics.Source
 	closers []func()
 }
@@ -43,7 +44,7 @@ func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (
 	}
 	log := s.logger(a.stderr)
 	outlive(log)
-	return &single{name: name, s: s, d: d, log: log}, nil
+	return &single{name: name, s: s, d: d, log: log, counts: newNumbers(log)}, nil
 }
 
 // runSingle reads the settings of a part, starts it and runs it.
@@ -95,7 +96,7 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		defer d.close()
-		if h, err = listenHTTP(d); err != nil {
+		if h, err = listenHTTP(d, o.counts); err != nil {
 			return err
 		}
 		defer h.close()

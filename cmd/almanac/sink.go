@@ -44,7 +44,7 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			}
 			return reasons
 		}
-		one.parts, err = newSinks(ctx, one.nc, reg, db, one.s, nil, one.log)
+		one.parts, err = newSinks(ctx, one.nc, reg, db, one.s, nil, one.counts.sinks(), one.log)
 		return err
 	})
 }

@@ -217,7 +217,7 @@ func (n *node) wireStoring(ctx context.Context, db *tables.DB) error {
 	if err != nil {
 		return err
 	}
-	r, err := newRouter(ctx, route, reg, n.s.PIIKey, n.log)
+	r, err := newRouter(ctx, route, reg, n.s.PIIKey, n.inputs.numbers.router(), n.log)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (n *node) wireStoring(ctx context.Context, db *tables.DB) error {
 	if n.servers.NATS != nil {
 		mayPurge = n.servers.NATS.Space
 	}
-	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.log)
+	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.inputs.numbers.sinks(), n.log)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
 	if n.servers.NATS != nil {
 		storing = n.servers.NATS.Storing
 	}
-	parts, err := gatewayParts(ctx, nc, second, reg, db, storing, n.s, n.log)
+	parts, err := gatewayParts(ctx, nc, second, reg, db, storing, n.s, n.inputs.numbers, n.log)
 	if err != nil {
 		return err
 	}

@@ -97,6 +97,16 @@ type Principal struct {
 	Token *Token
 	// Now is who it is by the tokens of now, or why it may do nothing any more: what takes long asks again. Nil: it stays who it is.
 	Now func() (*Principal, error)
+	// OnDenied hears what it may not do, where a request is refused for it; nil: it is not heard.
+	OnDenied func(*Denied)
+}
+
+// Refused tells of what the principal may not do, and returns the error of May as it is.
+func (p *Principal) Refused(err error) error {
+	if denied := (*Denied)(nil); p.OnDenied != nil && errors.As(err, &denied) {
+		p.OnDenied(denied)
+	}
+	return err
 }
 
 // May returns nil where the principal may do an action on a topic, and a *Denied otherwise. An empty topic is an

@@ -2,6 +2,41 @@ package access
 
 import "errors"
 
+// Reason is why a request is refused for who sent it: a word for counts, which the client is not told.
+type Reason string
+
+// The reasons.
+const (
+	ReasonMalformed   Reason = "malformed"   // not the form of a secret
+	ReasonUnknown     Reason = "unknown"     // no token has the id
+	ReasonWrong       Reason = "wrong"       // the secret is another
+	ReasonExpired     Reason = "expired"     // the token or the certificate ended
+	ReasonNetwork     Reason = "network"     // the token is for other networks
+	ReasonCertificate Reason = "certificate" // no token has the subject
+	ReasonNone        Reason = "none"        // there is no token, and one is needed
+	ReasonDenied      Reason = "denied"      // the token does not have the role
+)
+
+// unauthenticated is ErrUnauthenticated with a reason that its text does not tell.
+type unauthenticated struct{ reason Reason }
+
+func (*unauthenticated) Error() string { return ErrUnauthenticated.Error() }
+
+func (*unauthenticated) Is(err error) bool { return err == ErrUnauthenticated } //nolint:errorlint // it is asked by errors.Is
+
+// ReasonOf returns why an error of this package refuses.
+func ReasonOf(err error) Reason {
+	var one *unauthenticated
+	var denied *Denied
+	switch {
+	case errors.As(err, &one):
+		return one.reason
+	case errors.As(err, &denied) && denied.Name != "":
+		return ReasonDenied
+	}
+	return ReasonNone
+}
+
 // Errors of this package.
 var (
 	// ErrUnauthenticated is a secret that is missing where one is asked for, or not a token's. One text for all reasons.

@@ -77,11 +77,11 @@ func (t *Tokens) Authenticate(a *Asked) (p *Principal, why string, err error) {
 	same := subtle.ConstantTimeCompare(digest[:], kept[:]) == 1
 	switch {
 	case !formed:
-		return nil, "a secret that does not have the form of a token", ErrUnauthenticated
+		return nil, "a secret that does not have the form of a token", &unauthenticated{ReasonMalformed}
 	case token == nil:
-		return nil, "an id that no token has: " + id, ErrUnauthenticated
+		return nil, "an id that no token has: " + id, &unauthenticated{ReasonUnknown}
 	case !same:
-		return nil, "a wrong secret for token " + token.Name, ErrUnauthenticated
+		return nil, "a wrong secret for token " + token.Name, &unauthenticated{ReasonWrong}
 	}
 	return token.taken(a)
 }
@@ -91,9 +91,9 @@ func (t *Tokens) Certified(a *Asked) (p *Principal, why string, err error) {
 	token := t.bySubject[a.Subject]
 	switch {
 	case a.Subject == "" || token == nil:
-		return nil, "a certificate whose subject no token has: " + a.Subject, ErrUnauthenticated
+		return nil, "a certificate whose subject no token has: " + a.Subject, &unauthenticated{ReasonCertificate}
 	case !a.At.Before(a.SubjectEnds): // the connection may have been made before
-		return nil, "the certificate of token " + token.Name + " ended " + a.SubjectEnds.UTC().Format(time.RFC3339), ErrUnauthenticated
+		return nil, "the certificate of token " + token.Name + " ended " + a.SubjectEnds.UTC().Format(time.RFC3339), &unauthenticated{ReasonExpired}
 	}
 	return token.taken(a)
 }
@@ -102,9 +102,9 @@ func (t *Tokens) Certified(a *Asked) (p *Principal, why string, err error) {
 func (t *Token) taken(a *Asked) (p *Principal, why string, err error) {
 	switch {
 	case !t.Expires.IsZero() && !a.At.Before(t.Expires):
-		return nil, "token " + t.Name + " ended " + t.Expires.UTC().Format(time.RFC3339), ErrUnauthenticated
+		return nil, "token " + t.Name + " ended " + t.Expires.UTC().Format(time.RFC3339), &unauthenticated{ReasonExpired}
 	case len(t.From) > 0 && !slices.ContainsFunc(t.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap().WithZone("")) }):
-		return nil, "token " + t.Name + " from another network: " + a.Peer.String(), ErrUnauthenticated
+		return nil, "token " + t.Name + " from another network: " + a.Peer.String(), &unauthenticated{ReasonNetwork}
 	}
 	return &Principal{Name: t.Name, Grants: t.Grants, Token: t}, "", nil
 }

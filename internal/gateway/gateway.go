@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/elastic"
@@ -49,10 +50,11 @@ type Config struct {
 	// AuditReads, where set, is the topic of kind audit that each read of the API is recorded in
 	// before it is answered; AuditActor is the header that claims who asks (package recording).
 	AuditReads, AuditActor string
-	// Tokens are who may ask; nil: all may do everything. OnRefused hears each secret that is refused, and why, without
-	// the secret.
+	// Tokens are who may ask; nil: all may do everything.
 	Tokens    Authenticator
-	OnRefused func(why string)
+	OnRefused OnRefused
+	// OnRequest hears of each request of an input that was answered, with the bytes of its body; -1 where the client did not say.
+	OnRequest func(in pool.Input, code int, took time.Duration, received int64)
 	// Open says that a client without a token may do beyond loopback what it may on it.
 	Open bool
 	// TLS is what HTTP, OTLP and Elastic speak; nil: plain text. An Authenticator is given the subject of a client's
@@ -104,7 +106,10 @@ func New(cfg Config) *Gateway {
 		cfg.OnError = func(error) {}
 	}
 	if cfg.OnRefused == nil {
-		cfg.OnRefused = func(string) {}
+		cfg.OnRefused = func(access.Reason, string) {}
+	}
+	if cfg.OnRequest == nil {
+		cfg.OnRequest = func(pool.Input, int, time.Duration, int64) {}
 	}
 	if cfg.Draining == nil {
 		cfg.Draining = func() {}
@@ -120,9 +125,14 @@ func New(cfg Config) *Gateway {
 func (g *Gateway) Open(p Parts) {
 	g.parts = p
 	g.routes.set(g.makeRoutes())
-	g.elastic.set(elastic.New(elastic.Config{Pool: p.Pool}))
-	g.logs = otlp.New(otlp.Config{Who: g.who(), Loopback: OnLoopback(g.cfg.OTLPGRPC), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime})
-	g.otlp.set(g.logs.Routes())
+	g.elastic.set(g.counted(pool.InputElastic, elastic.New(elastic.Config{Pool: p.Pool})))
+	g.logs = otlp.New(otlp.Config{
+		Who: g.who(), Loopback: OnLoopback(g.cfg.OTLPGRPC), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime,
+		OnCall: func(code int, took time.Duration, received int) {
+			g.cfg.OnRequest(pool.InputOTLPGRPC, code, took, int64(received))
+		},
+	})
+	g.otlp.set(g.counted(pool.InputOTLPHTTP, g.logs.Routes()))
 	if g.cfg.Tokens != nil {
 		g.parts.Background = append(g.parts.Background, g.cfg.Tokens.Run)
 	}
@@ -151,7 +161,7 @@ func isHealth(path string) bool { return path == "/healthz" || path == "/readyz"
 // makeRoutes returns the paths of the HTTP listener.
 func (g *Gateway) makeRoutes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/topics/{topic}/events", lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored}))
+	mux.Handle("POST /v1/topics/{topic}/events", g.counted(pool.InputLines, lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored})))
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping, reads.Rates = g.stopped, g.parts.Pool

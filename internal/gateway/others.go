@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/elastic"
 	"github.com/almanac-events/almanac/internal/gateway/guard"
 	"github.com/almanac-events/almanac/internal/gateway/loki"
+	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/remotewrite"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/gateway/syslog"
@@ -16,13 +17,13 @@ import (
 // addShippers adds the paths of Loki, of Prometheus's remote write, and of Elasticsearch below
 // /elastic.
 func (g *Gateway) addShippers(mux *http.ServeMux) {
-	push := loki.New(loki.Config{Pool: g.parts.Pool, Topic: g.cfg.Topic})
+	push := g.counted(pool.InputLoki, loki.New(loki.Config{Pool: g.parts.Pool, Topic: g.cfg.Topic}))
 	mux.Handle("POST /loki/api/v1/push", push)
 	mux.Handle("POST /t/{topic}/loki/api/v1/push", push)
-	write := remotewrite.New(remotewrite.Config{Pool: g.parts.Pool, Topic: g.cfg.MetricsTopic})
+	write := g.counted(pool.InputRemoteWrite, remotewrite.New(remotewrite.Config{Pool: g.parts.Pool, Topic: g.cfg.MetricsTopic}))
 	mux.Handle("POST /api/v1/write", write)
 	mux.Handle("POST /t/{topic}/api/v1/write", write)
-	mux.Handle("/elastic/", http.StripPrefix("/elastic", elastic.New(elastic.Config{Pool: g.parts.Pool})))
+	mux.Handle("/elastic/", http.StripPrefix("/elastic", g.counted(pool.InputElastic, elastic.New(elastic.Config{Pool: g.parts.Pool}))))
 }
 
 // routes are the paths of a listener, once there is a pool.

@@ -15,23 +15,35 @@ type Authenticator interface {
 
 // Who is what each listener finds out who asks by. A client without a secret may do on loopback what changes nothing that is
 // stored and does not cost without bound, and elsewhere too where open says so. So may one whose certificate
-// no token names: health is for all. refused hears why a secret or a certificate is none.
-func Who(tokens Authenticator, open bool, refused func(why string)) func(context.Context, *access.Asked) (*access.Principal, error) {
+// no token names: health is for all.
+func Who(tokens Authenticator, open bool, refused OnRefused) func(context.Context, *access.Asked) (*access.Principal, error) {
 	return func(ctx context.Context, a *access.Asked) (*access.Principal, error) {
-		formed := access.Formed(a.Secret) // else none, or a password that a client must have for its own sake: never a token's
-		if !formed && a.Subject == "" {
-			return access.Anonymous(a.Loopback || open), nil
-		}
-		p, why, err := tokens.Authenticate(ctx, a)
-		if err != nil {
-			refused(why)
-		}
-		if err != nil && !formed {
-			return access.Anonymous(a.Loopback || open), nil
+		p, err := who(ctx, tokens, open, refused, a)
+		if p != nil {
+			p.OnDenied = func(d *access.Denied) { refused(access.ReasonOf(d), "") }
 		}
 		return p, err
 	}
 }
+
+func who(ctx context.Context, tokens Authenticator, open bool, refused OnRefused, a *access.Asked) (*access.Principal, error) {
+	formed := access.Formed(a.Secret) // else none, or a password that a client must have for its own sake: never a token's
+	if !formed && a.Subject == "" {
+		return access.Anonymous(a.Loopback || open), nil
+	}
+	p, why, err := tokens.Authenticate(ctx, a)
+	if err != nil {
+		refused(access.ReasonOf(err), why)
+	}
+	if err != nil && !formed {
+		return access.Anonymous(a.Loopback || open), nil
+	}
+	return p, err
+}
+
+// OnRefused hears of each request that is refused for who sent it. Why says more of a secret or a certificate, without
+// the secret; it is empty where a right is missing.
+type OnRefused func(reason access.Reason, why string)
 
 // who is Who of the gateway; nil where nothing is asked.
 func (g *Gateway) who() func(context.Context, *access.Asked) (*access.Principal, error) {

@@ -64,8 +64,8 @@ func (h *Health) Drain() { h.draining.Store(true) }
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
 func (h *Health) metrics(w http.ResponseWriter, r *http.Request) {
-	if err := access.From(r.Context()).May(access.Metrics, ""); err != nil {
-		h.cfg.Fail(w, r, err)
+	if who := access.From(r.Context()); who.May(access.Metrics, "") != nil {
+		h.cfg.Fail(w, r, who.Refused(who.May(access.Metrics, "")))
 		return
 	}
 	h.cfg.Metrics.ServeHTTP(w, r)

@@ -78,6 +78,9 @@ func (f *Files) TLS() *tls.Config {
 	return c
 }
 
+// Ends returns when the certificate that is in use ends.
+func (f *Files) Ends() time.Time { return f.now.Load().Certificates[0].Leaf.NotAfter }
+
 func (f *Files) follow() {
 	defer close(f.ended)
 	t := time.NewTicker(f.cfg.Every)

@@ -18,7 +18,7 @@ func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFu
 	return func(w http.ResponseWriter, r *http.Request) {
 		who := access.From(r.Context())
 		if err := allowed(op, r, who); err != nil {
-			request.Fail(w, r, err)
+			request.Fail(w, r, who.Refused(err))
 			return
 		}
 		if op.Right.Action == access.Change {
@@ -65,7 +65,8 @@ func (a *API) may(r *http.Request, action access.Action, topic string) error {
 	if a.cfg.Anyone {
 		return nil
 	}
-	return access.From(r.Context()).May(action, topic)
+	who := access.From(r.Context())
+	return who.Refused(who.May(action, topic))
 }
 
 // visible returns those topics that who asks may read.

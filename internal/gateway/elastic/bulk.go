@@ -78,7 +78,7 @@ func wantsJSON(r *http.Request) bool {
 // makes some of them end or lose it.
 func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 	began := time.Now()
-	req := in.cfg.Pool.Begin()
+	req := in.cfg.Pool.Begin(pool.InputElastic)
 	defer req.End()
 	if err := in.cfg.Pool.Asked(r.Context()); err != nil {
 		fail(w, r, err)
@@ -124,6 +124,11 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 			}
 			return nil
 		})
+	}
+	for i := range items {
+		if items[i].Err != nil {
+			req.Refuse("", items[i].Err)
+		}
 	}
 	if ready == nil {
 		ready = broken

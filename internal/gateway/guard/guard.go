@@ -23,6 +23,8 @@ type Config struct {
 	// Loopback says that the listener is on loopback. One that others reach too asks this machine's programs for a secret as well: a
 	// proxy or a sidecar in front of it comes from loopback.
 	Loopback bool
+	// OnRefused hears the code of each request that Decide refuses; nil: it is not heard.
+	OnRefused func(code string)
 	// Who says who asks; nil: Almanac itself, of whom nothing is asked.
 	Who func(context.Context, *access.Asked) (*access.Principal, error)
 }
@@ -47,6 +49,9 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 			return
 		}
 		if refused := Decide(ask); refused != nil {
+			if cfg.OnRefused != nil {
+				cfg.OnRefused(refused.Code)
+			}
 			cfg.Fail(w, r, refused)
 			return
 		}

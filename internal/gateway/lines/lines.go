@@ -106,7 +106,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	if o.ack == ackStored && in.cfg.Stored == nil {
 		return bad("ack=stored needs a ClickHouse, and this gateway runs without one", "use ack=stream")
 	}
-	req := in.cfg.Pool.Begin()
+	req := in.cfg.Pool.Begin(pool.InputLines)
 	defer req.End()
 	if err := key(req, r.Header); err != nil {
 		return err
@@ -228,6 +228,8 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*Answ
 		err := rec.Err
 		if err == nil {
 			err = to.AddOf(rec.Event, source(rec))
+		} else {
+			to.Refuse(err)
 		}
 		if err == nil {
 			a.Accepted++
@@ -251,6 +253,7 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*Answ
 		return nil, err
 	case err != nil: // what was read before it stays good
 		refuse(0, 0, err)
+		to.Refuse(err)
 	}
 	return a, nil
 }

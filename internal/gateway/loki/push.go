@@ -50,7 +50,7 @@ func (in *Input) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
-	req := in.cfg.Pool.Begin()
+	req := in.cfg.Pool.Begin(pool.InputLoki)
 	defer req.End()
 	if err := req.Ready(r.Context()); err != nil {
 		return err
@@ -66,6 +66,9 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	p, err := decode(r, req, body, to.Topic())
 	if err != nil {
 		return err
+	}
+	for i := range p.Refused {
+		to.Refuse(p.Refused[i].Err)
 	}
 	at := 0 // of p.Refused: both are in the order of the entries
 	var refused refusals

@@ -143,6 +143,12 @@ func (g *GRPC) read(ctx context.Context, dec func(any) error) ([]byte, error) {
 
 // answer is Export with the raw message. It is read only once who asks may send something.
 func (in *Input) answer(ctx context.Context, of service, read func(context.Context) ([]byte, error)) (answer []byte, err error) {
+	began, received := time.Now(), 0
+	defer func() {
+		if in.cfg.OnCall != nil {
+			in.cfg.OnCall(httpCode(err), time.Since(began), received)
+		}
+	}()
 	defer func() { // a fault of one call must not end the process
 		if v := recover(); v != nil {
 			answer, err = nil, status.Errorf(codes.Internal, "a fault in the gateway ended this call: %v", v)
@@ -159,7 +165,8 @@ func (in *Input) answer(ctx context.Context, of service, read func(context.Conte
 	if err != nil {
 		return nil, err
 	}
-	req := in.cfg.Pool.Begin()
+	received = len(body)
+	req := in.cfg.Pool.Begin(pool.InputOTLPGRPC)
 	defer req.End()
 	if from, ok := peer.FromContext(ctx); ok {
 		req.From(pool.PeerOf(from.Addr.String()))
@@ -213,6 +220,28 @@ func first(md metadata.MD, key string) string {
 		return v[0]
 	}
 	return ""
+}
+
+// httpCode is the code of HTTP that the same request would have had.
+func httpCode(err error) int {
+	switch status.Code(err) {
+	case codes.OK:
+		return http.StatusOK
+	case codes.InvalidArgument:
+		return http.StatusBadRequest
+	case codes.Unauthenticated:
+		return http.StatusUnauthorized
+	case codes.PermissionDenied:
+		return http.StatusForbidden
+	case codes.NotFound:
+		return http.StatusNotFound
+	case codes.ResourceExhausted:
+		return http.StatusTooManyRequests
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return http.StatusServiceUnavailable
+	case codes.Unknown, codes.AlreadyExists, codes.FailedPrecondition, codes.Aborted, codes.OutOfRange, codes.Unimplemented, codes.Internal, codes.DataLoss:
+	}
+	return http.StatusInternalServerError
 }
 
 // statusOf is an error as a gRPC status, with RetryInfo where the same call may help.

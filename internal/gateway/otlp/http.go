@@ -45,7 +45,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request, of service) {
 		fail(w, isJSON, http.StatusUnsupportedMediaType, codeInvalidArgument, "the content type must be "+typeProto+" or "+typeJSON)
 		return
 	}
-	req := in.cfg.Pool.Begin()
+	req := in.cfg.Pool.Begin(pool.InputOTLPHTTP)
 	defer req.End()
 	answer, err := in.receive(w, r, req, of, isJSON)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 
@@ -41,6 +42,8 @@ type Config struct {
 	Loopback bool
 	// Who says who makes a call over gRPC; nil: Almanac itself, of whom nothing is asked. Over HTTP the request's context says it.
 	Who func(context.Context, *access.Asked) (*access.Principal, error)
+	// OnCall hears of each call over gRPC that was answered, by its code of HTTP; nil: it is not heard.
+	OnCall func(code int, took time.Duration, received int)
 }
 
 // Input takes OTLP logs and metrics.
@@ -99,9 +102,13 @@ func (in *Input) take(ctx context.Context, req *pool.Request, to *pool.Target, l
 		to.Expect(logs.Len())
 		told = partial{}
 		err = logs.Events(to.Topic(), func(ev *schemas.Event, err error) error {
+			decoded := err
 			if err == nil && !untimed {
 				err = to.Add(*ev)
 				held += eventBytes + ev.Bytes() + attrBytes*len(ev.Attrs)
+			}
+			if decoded != nil {
+				to.Refuse(decoded)
 			}
 			untimed = untimed || errors.Is(err, pool.ErrKeyTime) && key != keys[len(keys)-1]
 			told.record(ev, err)

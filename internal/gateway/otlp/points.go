@@ -39,6 +39,9 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 	points, rejected, first, held := 0, 0, error(nil), 0
 	did, err := decodeMetrics(body, isJSON, to.Topic(), func(events []schemas.Event, err error) error {
 		points++
+		if err != nil {
+			to.Refuse(err)
+		}
 		for i := 0; i < len(events) && err == nil; i++ {
 			if held += events[i].Bytes() + attrBytes*len(events[i].Attrs); held > maxPointBytes {
 				return fmt.Errorf("%w: with their labels they have more than %d MiB; send fewer at once", ErrManyPoints, maxPointBytes>>20)

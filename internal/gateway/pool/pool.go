@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -59,6 +60,8 @@ type Config struct {
 	InFlight int64
 	// Hold is Hold where 0.
 	Hold time.Duration
+	// Hooks tell what becomes of requests.
+	Hooks Hooks
 	// OnError hears what the producers work around, and what the watch meets.
 	OnError func(topic string, err error)
 }
@@ -68,12 +71,15 @@ type Pool struct {
 	cfg   Config
 	js    jetstream.JetStream
 	bytes *semaphore.Weighted
+	held  atomic.Int64 // bytes that requests have
 	peers *peers
 
 	mu      sync.Mutex
 	slots   map[string]*slot
 	unknown map[string]unknownTopic
 	rates   access.Rates
+	past    map[string]producer.Stats // of topics' earlier producers
+	leaving map[*slot]bool            // replaced, and not in past yet
 
 	state    state
 	draining chan struct{}
@@ -100,7 +106,7 @@ func New(cfg Config) (*Pool, error) {
 	}
 	p := &Pool{
 		cfg: cfg, js: js, bytes: semaphore.NewWeighted(cfg.InFlight), peers: newPeers(cfg.InFlight),
-		slots: map[string]*slot{}, unknown: map[string]unknownTopic{}, draining: make(chan struct{}),
+		slots: map[string]*slot{}, past: map[string]producer.Stats{}, leaving: map[*slot]bool{}, unknown: map[string]unknownTopic{}, draining: make(chan struct{}),
 	}
 	p.state.changed = make(chan struct{})
 	return p, nil

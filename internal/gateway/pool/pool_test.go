@@ -49,7 +49,7 @@ func bare(inFlight int64, hold time.Duration) *Pool {
 func TestGrowIsBounded(t *testing.T) {
 	t.Parallel()
 	p := bare(100, time.Second)
-	a, b := p.Begin(), p.Begin()
+	a, b := p.Begin(InputLines), p.Begin(InputLines)
 	if err := a.Grow(t.Context(), 60); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestGrowIsBounded(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.Begin().Grow(gone, 1); !errors.Is(err, context.Canceled) {
+	if err := p.Begin(InputLines).Grow(gone, 1); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a client that went away: %v", err)
 	}
 }
@@ -75,7 +75,7 @@ func TestOneAddressLeavesSpace(t *testing.T) {
 	t.Parallel()
 	p := bare(100, time.Second)
 	begin := func(remote string) *Request {
-		r := p.Begin()
+		r := p.Begin(InputLines)
 		r.From(PeerOf(remote))
 		t.Cleanup(r.End)
 		return r
@@ -112,20 +112,20 @@ func TestReadyHolds(t *testing.T) {
 	ctx := access.With(t.Context(), access.Almanac)
 	p := bare(100, 50*time.Millisecond)
 	p.state.set("NATS does not answer")
-	if err := p.Begin().Ready(ctx); !errors.Is(err, ErrStalled) || Status(err) != http.StatusServiceUnavailable || RetryAfter(err) == 0 {
+	if err := p.Begin(InputLines).Ready(ctx); !errors.Is(err, ErrStalled) || Status(err) != http.StatusServiceUnavailable || RetryAfter(err) == 0 {
 		t.Fatalf("stalled for longer than the hold: %v", err)
 	}
 	long := bare(100, time.Minute)
 	long.state.set("full")
 	held := make(chan error, 1)
-	go func() { held <- long.Begin().Ready(ctx) }()
+	go func() { held <- long.Begin(InputLines).Ready(ctx) }()
 	long.state.set("still full")
 	long.state.set("")
 	if err := <-held; err != nil {
 		t.Fatalf("it ended within the hold: %v", err)
 	}
 	long.Drain()
-	if err := long.Begin().Ready(ctx); !errors.Is(err, ErrDraining) {
+	if err := long.Begin(InputLines).Ready(ctx); !errors.Is(err, ErrDraining) {
 		t.Fatalf("draining: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestAsked(t *testing.T) {
 		{&access.Principal{Name: "w", Grants: []access.Grant{{Role: access.RoleWrite, Topics: []string{"app"}}}}, http.StatusServiceUnavailable},
 		{access.Anonymous(true), http.StatusServiceUnavailable},
 	} {
-		req := p.Begin()
+		req := p.Begin(InputLines)
 		if err := req.Ready(access.With(t.Context(), c.who)); Status(err) != c.status {
 			t.Errorf("%+v: %v", c.who, err)
 		}

@@ -137,6 +137,7 @@ func (p *Pool) replace(name string) {
 	s := p.slots[name]
 	delete(p.slots, name)
 	s.stale = true
+	p.leaving[s] = true
 	if s.users == 0 && isClosed(s.made) {
 		go p.retire(s)
 	}
@@ -153,6 +154,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // retire closes a producer that no request uses.
 func (p *Pool) retire(s *slot) {
+	defer p.remember(s)
 	if s.p == nil {
 		return
 	}

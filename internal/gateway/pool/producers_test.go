@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 // store sends one event and returns the version of the topic that it met.
 func store(t *testing.T, p *pool.Pool, topic string) int {
-	r := p.Begin()
+	r := p.Begin(pool.InputLines)
 	defer r.End()
 	to, err := r.To(t.Context(), topic)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestTopicChanges(t *testing.T) {
 func TestUnknownTopic(t *testing.T) {
 	t.Parallel()
 	e := pooltest.Start(t, nil)
-	r := e.Pool.Begin()
+	r := e.Pool.Begin(pool.InputLines)
 	defer r.End()
 	if _, err := r.To(t.Context(), "nope"); !errors.Is(err, schemas.ErrUnknownTopic) {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestUnknownTopic(t *testing.T) {
 	}
 	e.Apply(schemas.NewTopic("nope"))
 	embeddedtest.Eventually(t, time.Minute, func() error {
-		r := e.Pool.Begin()
+		r := e.Pool.Begin(pool.InputLines)
 		defer r.End()
 		_, err := r.To(t.Context(), "nope")
 		return err
@@ -95,7 +95,7 @@ func TestTopicThatHashesWithoutTheKey(t *testing.T) {
 	topic := schemas.NewTopic("auth")
 	topic.PII = []schemas.Private{{Field: "user_id", Rule: schemas.PrivacyHash}}
 	e := pooltest.Start(t, nil, topic)
-	r := e.Pool.Begin()
+	r := e.Pool.Begin(pool.InputLines)
 	defer r.End()
 	_, err := r.To(t.Context(), "auth")
 	if !errors.Is(err, pool.ErrNoKey) || pool.Status(err) != http.StatusConflict || pool.RetryAfter(err) != 0 || pool.Code(err) != "no_privacy_key" {

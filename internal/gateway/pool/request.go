@@ -26,6 +26,9 @@ type Request struct {
 	token *access.Token // of who asks; nil: none
 	bytes int           // of the events
 
+	input   Input
+	refused map[refusal]int
+
 	address string // of the client; "": no bound of its own
 	peer    *peer
 }
@@ -36,15 +39,17 @@ type Target struct {
 	slot     *slot
 	batch    *producer.Batch
 	from, to int64 // of its events that have a time, unix ns
+	bytes    int   // of its events
 }
 
 // Begin starts a request.
-func (p *Pool) Begin() *Request { return &Request{p: p, began: time.Now()} }
+func (p *Pool) Begin(in Input) *Request { return &Request{p: p, began: time.Now(), input: in} }
 
 // Key makes the request idempotent: sent again with the same key and the same events it
 // is stored once. Call it before the first Add. Every event must have a time then.
 func (r *Request) Key(key string) {
 	r.key = key
+	r.refused = nil // the events are added again
 	for _, t := range r.to {
 		t.batch = t.slot.p.NewBatch(key)
 	}
@@ -63,12 +68,15 @@ func (p *Pool) Asked(ctx context.Context) error {
 	if p.cfg.Anyone {
 		return nil
 	}
-	return access.From(ctx).MaySome(access.Send)
+	who := access.From(ctx)
+	return who.Refused(who.MaySome(access.Send))
 }
 
 // Ready waits until events can be taken, until the request is Hold old at most. What it
 // refuses has taken nothing.
-func (r *Request) Ready(ctx context.Context) error {
+func (r *Request) Ready(ctx context.Context) error { return r.throttled(r.ready(ctx)) }
+
+func (r *Request) ready(ctx context.Context) error {
 	if err := r.p.Asked(ctx); err != nil {
 		return err
 	}
@@ -98,7 +106,9 @@ func (r *Request) Ready(ctx context.Context) error {
 
 // Grow reserves n more bytes of what all requests may hold, and of what those of its
 // address may. It waits RoomWait at most.
-func (r *Request) Grow(ctx context.Context, n int) error {
+func (r *Request) Grow(ctx context.Context, n int) error { return r.throttled(r.grow(ctx, n)) }
+
+func (r *Request) grow(ctx context.Context, n int) error {
 	limit := r.p.cfg.InFlight
 	if r.peer != nil {
 		limit = r.p.peers.each
@@ -121,6 +131,7 @@ func (r *Request) Grow(ctx context.Context, n int) error {
 		return r.noSpace(ctx, fmt.Sprintf("requests under way hold the %d MiB there are", r.p.cfg.InFlight>>20))
 	}
 	r.held += more
+	r.p.held.Add(more)
 	return nil
 }
 
@@ -137,7 +148,7 @@ func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
 	if !r.p.cfg.Anyone {
 		who := access.From(ctx)
 		if err := who.May(access.Send, topic); err != nil {
-			return nil, err
+			return nil, who.Refused(err)
 		}
 		r.token = who.Token
 	}
@@ -148,7 +159,7 @@ func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
 	}
 	s, err := r.p.borrow(ctx, topic)
 	if err != nil {
-		return nil, err
+		return nil, r.throttled(err)
 	}
 	t := &Target{of: r, slot: s, batch: s.p.NewBatch(r.key), from: math.MaxInt64, to: math.MinInt64}
 	r.to = append(r.to, t)
@@ -170,10 +181,15 @@ func (t *Target) AddOf(ev schemas.Event, source []byte) error {
 	err := t.batch.AddOf(ev, source)
 	if at := ev.Time.UnixNano(); err == nil {
 		t.from, t.to = min(t.from, at), max(t.to, at)
-		t.of.bytes += ev.Bytes()
+		n := ev.Bytes()
+		t.bytes += n
+		t.of.bytes += n
 	}
 	if errors.Is(err, producer.ErrKey) {
-		return fmt.Errorf("%w: a request with a key needs a time in every event; now would be another time when it is sent again", ErrKeyTime)
+		err = fmt.Errorf("%w: a request with a key needs a time in every event; now would be another time when it is sent again", ErrKeyTime)
+	}
+	if err != nil {
+		t.Refuse(err)
 	}
 	return err
 }
@@ -202,10 +218,20 @@ func (r *Request) Topics() (names []string) {
 // Submit takes all events and returns without waiting until they are stored. A client
 // that goes away does not end it half-way.
 func (r *Request) Submit(ctx context.Context) error {
+	err := r.submit(ctx)
+	if err != nil {
+		r.tell(outcomeOf(err))
+		return err
+	}
+	r.tell(Taken)
+	return nil
+}
+
+func (r *Request) submit(ctx context.Context) error {
 	if err := r.Ready(ctx); err != nil {
 		return err
 	}
-	if err := r.withinRate(); err != nil {
+	if err := r.throttled(r.withinRate()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AckWait)
@@ -249,7 +275,20 @@ func (r *Request) taken() (n int) {
 // Store takes all events and returns when they are stored. repeated says that the
 // stream had all of them already, under the request's key.
 func (r *Request) Store(ctx context.Context) (repeated bool, err error) {
-	if err := r.Submit(ctx); err != nil {
+	repeated, err = r.store(ctx)
+	if err != nil {
+		r.tell(outcomeOf(err))
+		return repeated, err
+	}
+	r.tell(Stored)
+	if h := r.p.cfg.Hooks.Repeated; h != nil && repeated {
+		h(r.input)
+	}
+	return repeated, nil
+}
+
+func (r *Request) store(ctx context.Context) (repeated bool, err error) {
+	if err := r.submit(ctx); err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AckWait)
@@ -295,11 +334,13 @@ func (r *Request) Erased() []string { return r.erased }
 
 // End gives back what the request holds.
 func (r *Request) End() {
+	r.tellRefused()
 	for _, t := range r.to {
 		r.p.giveBack(t.slot)
 	}
 	r.to = nil
 	r.p.bytes.Release(r.held)
+	r.p.held.Add(-r.held)
 	if r.peer != nil {
 		r.p.peers.giveBack(r.address, r.peer, r.held)
 	}

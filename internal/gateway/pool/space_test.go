@@ -54,7 +54,7 @@ func TestSubmitHolds(t *testing.T) {
 	// begin returns a request of n events.
 	begin := func(user string, n int) *pool.Request {
 		t.Helper()
-		r := p.Begin()
+		r := p.Begin(pool.InputLines)
 		t.Cleanup(r.End)
 		to, err := r.To(t.Context(), "app")
 		for range n {

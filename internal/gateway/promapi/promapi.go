@@ -134,7 +134,7 @@ func (a *API) may(who *access.Principal, topic string) error {
 	if a.cfg.Anyone {
 		return nil
 	}
-	err := who.May(access.Read, topic)
+	err := who.Refused(who.May(access.Read, topic))
 	switch {
 	case err == nil:
 		return nil

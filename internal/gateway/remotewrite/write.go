@@ -66,7 +66,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	req := in.cfg.Pool.Begin()
+	req := in.cfg.Pool.Begin(pool.InputRemoteWrite)
 	defer req.End()
 	if err := req.Ready(r.Context()); err != nil {
 		return 0, err
@@ -105,6 +105,7 @@ func store(r *http.Request, req *pool.Request, to *pool.Target, write *Write) (i
 	refused := refusals{n: write.Histograms}
 	for _, one := range write.Refused {
 		refused.name(one.Series, one.Err)
+		to.Refuse(one.Err)
 	}
 	for i := range write.Events {
 		if err := to.Add(write.Events[i]); err != nil {

@@ -170,14 +170,22 @@ func (in *Input) give(ctx context.Context, q *queue) {
 	}
 }
 
+// tell counts messages that are lost; without a pool nothing counts.
+func (in *Input) tell(reason string, n int) {
+	if in.cfg.Pool != nil {
+		in.cfg.Pool.Lost(pool.InputSyslog, in.cfg.Topic, reason, n)
+	}
+}
+
 func (in *Input) lost(n int, why error) {
 	in.stats.dropped.Add(uint64(n))
+	in.tell("lost-at-end", n)
 	in.cfg.OnError(fmt.Errorf("syslog: %d messages were read and are lost: %w", n, why))
 }
 
 // submit gives a batch to the pool: all of it, or nothing when the error is not nil.
 func (in *Input) submit(ctx context.Context, batch []queued) error {
-	req := in.cfg.Pool.Begin()
+	req := in.cfg.Pool.Begin(pool.InputSyslog)
 	defer req.End()
 	if err := req.Ready(ctx); err != nil {
 		return err

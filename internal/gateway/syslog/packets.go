@@ -35,6 +35,7 @@ func (in *Input) servePackets(ctx context.Context, p net.PacketConn, allows func
 			continue
 		case !allows(from):
 			in.stats.refused.Add(1)
+			in.tell("not-allowed", 1)
 			in.cfg.OnError(notAllowed(from))
 			continue
 		case len(trim(datagram[:n])) == 0:
@@ -42,6 +43,7 @@ func (in *Input) servePackets(ctx context.Context, p net.PacketConn, allows func
 		}
 		if !in.packets.offer(in.event(decoder, Frame{Line: datagram[:n]}, host(from))) {
 			in.stats.dropped.Add(1)
+			in.tell("buffer-full", 1)
 		}
 	}
 }

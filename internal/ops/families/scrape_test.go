@@ -7,13 +7,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/timers/dispatch"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -23,6 +29,7 @@ import (
 func TestScrape(t *testing.T) {
 	t.Parallel()
 	r := metrics.New(metrics.Config{Version: "v"})
+	playParts(r)
 	of := func(name string, all []metrics.Sample) {
 		r.Read(metrics.Source{Name: name, Read: func(context.Context) ([]metrics.Sample, error) { return all, nil }})
 	}
@@ -30,6 +37,9 @@ func TestScrape(t *testing.T) {
 	of("dispatcher", ofDispatcher([]dispatch.Waiting{{Topic: "timers", Group: "mails"}}, dispatch.Stats{
 		Calls: []dispatch.Calls{{Result: timer.Done}}, Errors: map[string]uint64{timer.ErrTimeout: 1},
 	}))
+	of("producers", ofProducers(r.Topics(), map[string]producer.Stats{"app": {Dropped: map[string]uint64{"full": 1}}}))
+	of("pool", []metrics.Sample{metrics.InputInFlight.Is(0), metrics.InputsLimit.Is(1)})
+	r.Read(Certificates(map[string]func() time.Time{"tls": time.Now}))
 	w := httptest.NewRecorder()
 	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -54,6 +64,32 @@ func TestScrape(t *testing.T) {
 			t.Errorf("%s is not declared", name)
 		}
 	}
+}
+
+// playParts has each part say once all that it says.
+func playParts(r *metrics.Registry) {
+	ref := schemas.ShardRef{Topic: "app"}
+	rt := NewRouter(r)
+	rt.Routed("app", "0", router.Batch{Messages: 1, Events: 3})
+	rt.Dead("app", "corrupt", 1, nil)
+	rt.Rotated(registry.Shard{Topic: "app"}, "rows")
+	rt.Fault("app", "0", nil)
+	k := NewSinks(r)
+	k.Stored(ref, 3, 100, time.Second)
+	k.Burnt(ref, 1, 0)
+	k.Failed(ref, nil)
+	k.Closed(ref, 3)
+	k.Fault(ref, nil)
+	in := NewInputs(r)
+	hooks := in.Pool()
+	for _, o := range pool.Outcomes {
+		hooks.Events(&pool.Events{Input: pool.InputLines, Topic: "app", Token: "api", Outcome: o, Count: 3, Bytes: 9})
+	}
+	hooks.Refused(pool.InputLines, "malformed", 1)
+	hooks.Throttled(pool.InputLines, "busy")
+	hooks.Repeated(pool.InputLines)
+	in.Request(pool.InputLines, 200, time.Second, 9)
+	in.Refused("wrong")
 }
 
 func names(m *dto.Metric) (out []string) {

@@ -48,5 +48,9 @@ func counter(name, help string, labels ...string) *Metric {
 	return declare(Counter, name, help, labels)
 }
 
+func histogram(name, help string, buckets []float64, labels ...string) *Metric {
+	return declare(Histogram, name, help, labels, buckets...)
+}
+
 // All returns every metric there is.
 func All() []*Metric { return slices.Clone(declared) }

@@ -19,8 +19,9 @@ type Config struct {
 
 // Registry has every number of a process.
 type Registry struct {
-	cfg   Config
-	known *prometheus.Registry // what parts count into
+	cfg    Config
+	known  *prometheus.Registry // what parts count into
+	topics Names
 
 	mu      sync.Mutex
 	sources []Source
@@ -61,6 +62,9 @@ func (r *Registry) Read(sources ...Source) {
 	defer r.mu.Unlock()
 	r.sources = append(r.sources, sources...)
 }
+
+// Topics bounds the names of topics in labels, for all parts of the process alike.
+func (r *Registry) Topics() *Names { return &r.topics }
 
 func register[T prometheus.Collector](r *Registry, c T) T {
 	r.known.MustRegister(c)

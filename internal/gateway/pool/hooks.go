@@ -1,0 +1,147 @@
+package pool
+
+import (
+	"errors"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Input is a protocol that events come by.
+type Input string
+
+// The inputs.
+const (
+	InputLines       Input = "lines"
+	InputOTLPHTTP    Input = "otlp_http"
+	InputOTLPGRPC    Input = "otlp_grpc"
+	InputLoki        Input = "loki"
+	InputElastic     Input = "elastic"
+	InputRemoteWrite Input = "remote_write"
+	InputSyslog      Input = "syslog"
+	InputAudit       Input = "audit" // what the gateway records of reads
+)
+
+// Inputs are all there are.
+var Inputs = []Input{InputLines, InputOTLPHTTP, InputOTLPGRPC, InputLoki, InputElastic, InputRemoteWrite, InputSyslog, InputAudit}
+
+// Outcome is what became of events.
+type Outcome string
+
+// The outcomes.
+const (
+	Stored   Outcome = "stored"    // the stream has them
+	Taken    Outcome = "taken"     // the producer has them; the answer did not wait
+	Unknown  Outcome = "unknown"   // they may be stored
+	NotTaken Outcome = "not-taken" // none of the request: it may be sent again
+	Refused  Outcome = "refused"   // they broke a rule
+)
+
+// Outcomes are all there are.
+var Outcomes = []Outcome{Stored, Taken, Unknown, NotTaken, Refused}
+
+// Events are those of one request for one topic that became the same.
+type Events struct {
+	Input   Input
+	Topic   string // empty: none was named
+	Token   string // name of the sender's; empty: none
+	Outcome Outcome
+	Count   int
+	Bytes   int // 0 where they were refused
+}
+
+// Hooks tell what becomes of requests; each may be nil. They are called a few times a request, never with each event, and must not block.
+type Hooks struct {
+	Events func(*Events)
+	// Refused: events broke a rule, by its word.
+	Refused func(in Input, reason string, events int)
+	// Throttled: nothing of a request was taken for now.
+	Throttled func(in Input, reason string)
+	// Repeated: the stream had the events of a request already.
+	Repeated func(in Input)
+}
+
+// refusal is a rule that events of a topic broke.
+type refusal struct{ topic, reason string }
+
+// maxRefusals bounds the pairs that a request remembers: topics of its own times rules.
+const maxRefusals = 1000
+
+// Refuse notes an event that the input could not take. What Add returns is noted already.
+func (r *Request) Refuse(topic string, err error) {
+	what := refusal{topic, reasonOf(err)}
+	if r.refused == nil {
+		r.refused = map[refusal]int{}
+	}
+	if _, ok := r.refused[what]; ok || len(r.refused) < maxRefusals {
+		r.refused[what]++
+	}
+}
+
+// Refuse is Request.Refuse of the target's topic.
+func (t *Target) Refuse(err error) { t.of.Refuse(t.slot.topic.Name, err) }
+
+// reasonOf is the word for a rule.
+func reasonOf(err error) string {
+	if errors.Is(err, ErrKeyTime) {
+		return "no-time"
+	}
+	if word := schemas.Reason(err); word != "" {
+		return word
+	}
+	return "malformed"
+}
+
+// Lost tells of events of an input that are gone: their sender cannot send them again.
+func (p *Pool) Lost(in Input, topic, reason string, n int) {
+	if h := p.cfg.Hooks.Refused; h != nil {
+		h(in, reason, n)
+	}
+	p.tell(&Events{Input: in, Topic: topic, Outcome: Refused, Count: n})
+}
+
+func (p *Pool) tell(e *Events) {
+	if h := p.cfg.Hooks.Events; h != nil && e.Count > 0 {
+		h(e)
+	}
+}
+
+// tell tells what became of all events of a request.
+func (r *Request) tell(o Outcome) {
+	token := ""
+	if r.token != nil {
+		token = r.token.Name
+	}
+	for _, t := range r.to {
+		r.p.tell(&Events{Input: r.input, Topic: t.slot.topic.Name, Token: token, Outcome: o, Count: t.batch.Len(), Bytes: t.bytes})
+	}
+}
+
+// tellRefused tells of the events that broke rules.
+func (r *Request) tellRefused() {
+	for what, n := range r.refused {
+		if h := r.p.cfg.Hooks.Refused; h != nil {
+			h(r.input, what.reason, n)
+		}
+		r.p.tell(&Events{Input: r.input, Topic: what.topic, Outcome: Refused, Count: n})
+	}
+	r.refused = nil
+}
+
+// outcomeOf is what became of a request that was not stored.
+func outcomeOf(err error) Outcome {
+	if errors.Is(err, ErrOutcomeUnknown) {
+		return Unknown
+	}
+	return NotTaken
+}
+
+// throttled tells of a request that has to be sent again, and returns why.
+func (r *Request) throttled(err error) error {
+	if h := r.p.cfg.Hooks.Throttled; h != nil && err != nil {
+		switch code := Code(err); code {
+		case "busy", "stalled", "draining", "rate", "too_many_topics":
+			h(r.input, code)
+		}
+	}
+	return err
+}
