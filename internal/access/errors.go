@@ -22,7 +22,7 @@ type unauthenticated struct{ reason Reason }
 
 func (*unauthenticated) Error() string { return ErrUnauthenticated.Error() }
 
-func (*unauthenticated) Is(err error) bool { return err == ErrUnauthenticated } //nolint:errorlint // it is asked by errors.Is
+func (*unauthenticated) Is(err error) bool { return err == ErrUnauthenticated }
 
 // ReasonOf returns why an error of this package refuses.
 func ReasonOf(err error) Reason {
