@@ -61,7 +61,7 @@ the operator's password: for programs that do more than send.`,
 			return err
 		}),
 	}
-	natsUsers.Flags().Bool("print-url", false, "print the address of the NATS of the up on the data directory, with the operator's password")
+	addFlags(natsUsers, switchFlag("print-url", "print the address of the NATS of the up on the data directory, with the operator's password"))
 	// What up takes, so that its flags can be tried here.
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)

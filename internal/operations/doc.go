@@ -3,7 +3,7 @@
 // # Model
 //
 // An Operation is a name, an HTTP route, its parameters, and what it is answered with. A Param has one
-// type, one help text and one set of bounds. All lists the operations. It is data: what carries an
+// type, one help text and one set of bounds. It is data: what carries an
 // operation out is with the door (internal/gateway/api) or the package that it asks.
 //
 // Ways says of every verb and operation whether it has both doors, and why where it has one.
@@ -15,6 +15,6 @@
 //
 // # Adding one
 //
-// Declare it in the file of its subject, add it to All and Ways, and register its handler under it. An answer
+// Declare it in the file of its subject, add it to Ways, and register its handler under it. An answer
 // is named: the type of that name is in answers.go of the API. Tests fail for what is missing.
 package operations
