@@ -99,10 +99,8 @@ func (a *app) verifyOn(ctx context.Context, cmd *cobra.Command, c *session, args
 		if t.Repeats > 0 {
 			a.note("topic %s: %s came before and do not count; %s leaves them out", t.Topic, plural(t.Repeats, "event"), t.Topic+schemas.ViewOnce)
 		}
-		if f := t.Front; f != nil && f.Timers {
-			a.note("topic %s: %s in %s, %d over and gone from it, %d on their way, %d differ from ClickHouse", t.Topic, counted(f.Hot, "timer"), schemas.StreamTimers, f.Cold, f.Waiting, f.Differ)
-		} else if f != nil {
-			a.note("topic %s: %d documents hot, %d cold, %d on their way, %d differ between %s and ClickHouse", t.Topic, f.Hot, f.Cold, f.Waiting, f.Differ, schemas.StreamDocs)
+		if f := t.Front; f != nil {
+			a.note("topic %s: %s in %s, %d that left it, %d on their way, %d differ from ClickHouse", t.Topic, counted(f.Hot, f.Noun), f.Stream, f.Cold, f.Waiting, f.Differ)
 		}
 		if f := t.Front; f != nil && f.Erasing > 0 {
 			a.note("topic %s: the erasure %s is under way and takes %d of them: no problem is made of those. Run verify again when it has ended", t.Topic, f.Erasure, f.Erasing)

@@ -141,6 +141,13 @@ func (p *parser) place(name string) *schemas.FrontPlace {
 	return &at
 }
 
+// RowEvent is Event with the sequence of the row: a refresh has the row of what it was.
+func (r *Record) RowEvent(t *schemas.Topic) schemas.Event {
+	as := *r
+	as.Seq = r.RowSeq()
+	return as.Event(t)
+}
+
 // Event returns the change as the event of its row: the topic's own promoted fields are
 // taken from the body's keys of their names.
 func (r *Record) Event(t *schemas.Topic) schemas.Event {

@@ -8,6 +8,15 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
+// RowEvent is Event of a record whose Spec was read, where it may be of another record: then it is in the row of that one.
+func (r *Record) RowEvent() (schemas.Event, error) {
+	as := *r
+	if as.SpecSeq != 0 {
+		as.Spec = nil
+	}
+	return as.Event()
+}
+
 // Event returns the row of the history that the record becomes. Its time is that of the transition; its
 // id is the caller's to derive. It has the record's Spec, so that one must have been read.
 func (r *Record) Event() (schemas.Event, error) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 )
@@ -21,7 +20,7 @@ const (
 
 // clears decides what goes of a document whose last record is r, and up to which sequence,
 // with it. What came after the fence stays there too.
-func clears(r *document.Record, fence uint64, d *tables.Meant) (clearing, uint64) {
+func clears(r *document.Record, fence uint64, d *meantVersions) (clearing, uint64) {
 	switch {
 	case r.RowSeq() > fence, !d.Last:
 		return clearOlder, r.Seq - 1
@@ -32,7 +31,7 @@ func clears(r *document.Record, fence uint64, d *tables.Meant) (clearing, uint64
 }
 
 func clearDocument(t *schemas.Topic, last *Last, m *Meant, fence uint64) Clearing {
-	d, r := m.of.(*tables.Meant), last.Document()
+	d, r := m.of.(*meantVersions), last.Document()
 	if r == nil {
 		if !d.Last || d.All {
 			return Clearing{}

@@ -3,7 +3,6 @@ package records
 import (
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
@@ -11,7 +10,7 @@ import (
 // clearTimer: a timer whose present life is meant is cancelled first, which is a record of its own that names no user: a
 // dispatcher can no longer call it, and nothing that stays needs the spec. Of one whose earlier lives are meant, those go.
 func clearTimer(_ *schemas.Topic, last *Last, m *Meant, fence uint64) Clearing {
-	life, r := m.of.(*tables.MeantTimer).Life, last.Timer()
+	life, r := m.of.(*meantLife).Life, last.Timer()
 	switch {
 	case r == nil:
 		return Clearing{}

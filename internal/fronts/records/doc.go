@@ -8,7 +8,7 @@
 //	Of(topic) ─▶ Kind ─▶ Parse: a message is a Record      Newest: what ClickHouse has of each key
 //	                 └▶ Compare: what the two say of each other
 //
-// A key is named by its subject. A new kind is a value like Documents or Timers, and its statements in package tables.
+// A key is named by its subject. A new kind is a value like Documents or Timers, with its statements beside it (rowsdocuments.go, rowstimers.go).
 //
 // # Failures
 //

@@ -1,7 +1,6 @@
 package records
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,6 +31,13 @@ var Documents = &Kind{
 		}
 		d.Body = nil
 		return &Record{Seq: d.Seq, Row: d.RowSeq(), Changed: d.Changed, User: d.User, Size: m.Size, Over: d.Removed(), Stub: d.Stub, Refresh: d.Refresh, Unit: d.ID, of: &d}, nil
+	},
+	Event: func(t *schemas.Topic, m *streams.Message) (schemas.Event, error) {
+		d, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size)
+		if err != nil {
+			return schemas.Event{}, err
+		}
+		return d.RowEvent(t), nil
 	},
 	Whose: func(t *schemas.Topic, subject string) bool {
 		_, lane, id, err := schemas.DocTokens(subject)
@@ -104,20 +110,6 @@ func docIDs(subjects []string) []string {
 	return ids
 }
 
-func documentRow(r *Row) *tables.Newest {
-	if r == nil {
-		return nil
-	}
-	return r.of.(*tables.Newest)
-}
-
-func newestDocuments(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, f func(Row) error) error {
-	err := db.NewestDocuments(ctx, t.Name, lane, docIDs(subjects), func(n tables.Newest) error {
-		return f(Row{Subject: schemas.DocSubject(t.Name, document.Lane(t, n.ID), n.ID), Seq: n.Seq, Place: &schemas.FrontPlace{Month: n.Month, Shard: n.Shard, Seq: n.Seq}, of: &n})
-	})
-	return unlessNoTable(err)
-}
-
 // unlessNoTable: nothing was stored yet.
 func unlessNoTable(err error) error {
 	if errors.Is(err, tables.ErrNoTable) {
@@ -126,23 +118,7 @@ func unlessNoTable(err error) error {
 	return err
 }
 
-func meantDocuments(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, c tables.Condition, after *Meant, n int) ([]Meant, error) {
-	if subjects != nil {
-		c = tables.AmongDocuments(c, docIDs(subjects))
-	}
-	from := ""
-	if after != nil {
-		from = after.of.(*tables.Meant).ID
-	}
-	found, err := db.MeantDocuments(ctx, t.Name, lane, c, from, n)
-	out := make([]Meant, len(found))
-	for i := range found {
-		out[i] = Meant{Subject: schemas.DocSubject(t.Name, document.Lane(t, found[i].ID), found[i].ID), of: &found[i]}
-	}
-	return out, unlessNoTable(err)
-}
-
-func compareDocument(s *Sight, l *Last, n *tables.Newest) string {
+func compareDocument(s *Sight, l *Last, n *version) string {
 	const front = schemas.StreamDocs
 	r := l.Document()
 	switch {
@@ -175,7 +151,7 @@ func compareDocument(s *Sight, l *Last, n *tables.Newest) string {
 
 // expiring reports whether retention is taking a document's newest version: its record goes before its
 // row. r and n are what DOCS and ClickHouse have, nil for nothing.
-func expiring(shards []registry.Shard, r *document.Record, n *tables.Newest) bool {
+func expiring(shards []registry.Shard, r *document.Record, n *version) bool {
 	return slices.ContainsFunc(shards, func(s registry.Shard) bool {
 		in := func(m schemas.Month, id schemas.Shard) bool { return s.Gone() && m == s.Month && id == s.ID }
 		switch {

@@ -21,6 +21,8 @@ type Kind struct {
 	Name func(subject string) string
 	// Parse reads a record from its message, of which only the headers may be there. schemas.ErrRecord: it is none.
 	Parse func(*streams.Message) (*Record, error)
+	// Event is what the row of a record says, by the whole message. schemas.ErrRecord: it is none.
+	Event func(t *schemas.Topic, m *streams.Message) (schemas.Event, error)
 	// Whose reports whether a topic has the key of a subject.
 	Whose func(t *schemas.Topic, subject string) bool
 

@@ -38,12 +38,12 @@ func putDocumentAgain(ctx context.Context, db *tables.DB, t *schemas.Topic, last
 	if err != nil {
 		return nil, err
 	}
-	var newest *tables.Newest
-	err = db.NewestDocuments(ctx, t.Name, lane, []string{was.ID}, func(n tables.Newest) error {
-		newest = &n
+	var newest *version
+	err = newestVersions(ctx, db, t.Name, lane, []string{was.ID}, func(n *version) error {
+		newest = n
 		return nil
 	})
-	if err := unlessNoTable(err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	next := againOf(was, newest)
@@ -51,7 +51,7 @@ func putDocumentAgain(ctx context.Context, db *tables.DB, t *schemas.Topic, last
 }
 
 // againOf is a document's young record as it is put again, above its newest stored version, nil without one.
-func againOf(r document.Record, newest *tables.Newest) document.Record {
+func againOf(r document.Record, newest *version) document.Record {
 	r.Stub, r.Refresh = nil, nil
 	if newest == nil {
 		return r

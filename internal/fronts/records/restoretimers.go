@@ -17,7 +17,7 @@ import (
 
 // timerFate decides what becomes of a timer of which TIMERS has r, nil for nothing, and whose newest stored
 // transition is n.
-func timerFate(r *timer.Record, n *tables.NewestTimer) Fate {
+func timerFate(r *timer.Record, n *transition) Fate {
 	switch {
 	case r != nil && r.Seq >= n.Seq:
 		return Keep
@@ -38,7 +38,7 @@ func restoreTimers(ctx context.Context, db *tables.DB, t *schemas.Topic, lost []
 		n := timerRow(&lost[i].Row)
 		lives[i], lanes[i] = n.Life, n.Key(t).Lane
 	}
-	stored, err := db.TimerLives(ctx, t.Name, lanes, lives)
+	stored, err := timerLives(ctx, db, t.Name, lanes, lives)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func restoreTimers(ctx context.Context, db *tables.DB, t *schemas.Topic, lost []
 }
 
 // timerOf is a timer's record by its history; nil: its spec is not stored.
-func timerOf(t *schemas.Topic, n *tables.NewestTimer, stored map[string]tables.TimerLife) (*timer.Record, error) {
+func timerOf(t *schemas.Topic, n *transition, stored map[string]timerLife) (*timer.Record, error) {
 	life, ok := stored[n.Life]
 	if !ok || life.Spec == "" {
 		return nil, nil

@@ -3,19 +3,18 @@ package records
 import (
 	"testing"
 
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 func TestTimerFate(t *testing.T) {
 	t.Parallel()
 	record := func(op timer.Op, seq uint64) *timer.Record { return &timer.Record{Op: op, Seq: seq} }
-	newest := func(op timer.Op, seq uint64) *tables.NewestTimer {
-		return &tables.NewestTimer{Op: op, Seq: seq, Spec: true}
+	newest := func(op timer.Op, seq uint64) *transition {
+		return &transition{Op: op, Seq: seq, Spec: true}
 	}
 	for name, c := range map[string]struct {
 		r    *timer.Record
-		n    *tables.NewestTimer
+		n    *transition
 		want Fate
 	}{
 		"the same":                     {record(timer.Created, 5), newest(timer.Created, 5), Keep},
@@ -28,7 +27,7 @@ func TestTimerFate(t *testing.T) {
 		"an older copy":                {record(timer.Created, 5), newest(timer.Updated, 8), Restore},
 		"an older copy of one done":    {record(timer.Created, 5), newest(timer.Done, 8), Drop},
 		"an older copy, failed before": {record(timer.Failed, 5), newest(timer.Cancelled, 8), Drop},
-		"what it calls is nowhere":     {nil, &tables.NewestTimer{Op: timer.Created, Seq: 5}, Lose},
+		"what it calls is nowhere":     {nil, &transition{Op: timer.Created, Seq: 5}, Lose},
 	} {
 		if got := timerFate(c.r, c.n); got != c.want {
 			t.Errorf("%s: %d, expected %d", name, got, c.want)

@@ -1,13 +1,11 @@
 package records
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -32,6 +30,13 @@ var Timers = &Kind{
 			return nil, err
 		}
 		return &Record{Seq: r.Seq, Row: r.Seq, Changed: r.Changed, User: r.User, Size: m.Size, Over: r.State().Over(), Needs: r.SpecAt(), Unit: r.Life.String(), of: &r}, nil
+	},
+	Event: func(_ *schemas.Topic, m *streams.Message) (schemas.Event, error) {
+		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data)
+		if err != nil {
+			return schemas.Event{}, err
+		}
+		return r.RowEvent()
 	},
 	Whose: func(_ *schemas.Topic, subject string) bool {
 		_, err := schemas.ParseTimerSubject(subject)
@@ -68,13 +73,6 @@ func (r *Record) Timer() *timer.Record {
 	return r.of.(*timer.Record)
 }
 
-func timerRow(r *Row) *tables.NewestTimer {
-	if r == nil {
-		return nil
-	}
-	return r.of.(*tables.NewestTimer)
-}
-
 func timerIDs(subjects []string) []string {
 	if subjects == nil {
 		return nil
@@ -86,34 +84,8 @@ func timerIDs(subjects []string) []string {
 	return ids
 }
 
-// newestTimers also gives timers of other groups that have the same ids.
-func newestTimers(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, f func(Row) error) error {
-	err := db.NewestTimers(ctx, t.Name, lane, timerIDs(subjects), func(n tables.NewestTimer) error {
-		key := n.Key(t)
-		return f(Row{Subject: key.Subject(), Seq: n.Seq, of: &n})
-	})
-	return unlessNoTable(err)
-}
-
-func meantTimers(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, c tables.Condition, after *Meant, n int) ([]Meant, error) {
-	if subjects != nil {
-		c = tables.AmongTimers(c, timerIDs(subjects))
-	}
-	var from tables.MeantTimer
-	if after != nil {
-		from = *after.of.(*tables.MeantTimer)
-	}
-	found, err := db.MeantTimers(ctx, t.Name, lane, c, from, n)
-	out := make([]Meant, len(found))
-	for i := range found {
-		key := found[i].Key(t)
-		out[i] = Meant{Subject: key.Subject(), of: &found[i]}
-	}
-	return out, unlessNoTable(err)
-}
-
 // compareTimer: retention may have taken rows that are older than the topic keeps.
-func compareTimer(s *Sight, r *timer.Record, n *tables.NewestTimer) string {
+func compareTimer(s *Sight, r *timer.Record, n *transition) string {
 	const front = schemas.StreamTimers
 	switch {
 	case r == nil && (n == nil || n.Op.State().Over()):
@@ -135,7 +107,7 @@ func compareTimer(s *Sight, r *timer.Record, n *tables.NewestTimer) string {
 }
 
 // compareTimerRow compares a record with its row.
-func compareTimerRow(s *Sight, r *timer.Record, n *tables.NewestTimer) string {
+func compareTimerRow(s *Sight, r *timer.Record, n *transition) string {
 	switch {
 	case n.Op != r.Op || n.Life != r.Life.String() || n.Revision != r.Revision || n.Attempt != r.Attempt || n.Due != r.Due || n.Changed != r.Changed:
 		return fmt.Sprintf("record %d is another one in ClickHouse than in %s", r.Seq, schemas.StreamTimers)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -21,8 +20,8 @@ func TestCompareTimer(t *testing.T) {
 	record := func(op timer.Op, seq uint64) *timer.Record {
 		return &timer.Record{Op: op, Seq: seq, Life: life, Revision: 1, Due: 100, Changed: now.UnixNano(), CreatedAt: now.UnixNano()}
 	}
-	newest := func(op timer.Op, seq uint64) *tables.NewestTimer {
-		return &tables.NewestTimer{Op: op, Seq: seq, Life: life.String(), Revision: 1, Due: 100, Changed: now.UnixNano(), Begun: true}
+	newest := func(op timer.Op, seq uint64) *transition {
+		return &transition{Op: op, Seq: seq, Life: life.String(), Revision: 1, Due: 100, Changed: now.UnixNano(), Begun: true}
 	}
 	other, unbegun, ancient := newest(timer.Created, 5), newest(timer.Created, 5), record(timer.Created, 5)
 	other.Due, unbegun.Begun = 101, false
@@ -31,7 +30,7 @@ func TestCompareTimer(t *testing.T) {
 	for name, c := range map[string]struct {
 		t    *schemas.Topic
 		r    *timer.Record
-		n    *tables.NewestTimer
+		n    *transition
 		want string // part of what is said; Equal and Waiting whole
 	}{
 		"equal":                    {&topic, record(timer.Created, 5), newest(timer.Created, 5), Equal},

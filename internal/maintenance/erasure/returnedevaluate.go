@@ -14,8 +14,6 @@ import (
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // How a record without a row is evaluated:
@@ -65,7 +63,7 @@ func (x *Eraser) evaluateReturned(ctx context.Context, t *schemas.Topic, by map[
 	}
 	for id, some := range asks {
 		for part := range slices.Chunk(some, evaluatedAtOnce) {
-			if err := x.evaluateBodies(ctx, t, by[id], l.kind.Front, part); err != nil {
+			if err := x.evaluateBodies(ctx, t, by[id], l.kind, part); err != nil {
 				return err
 			}
 		}
@@ -74,18 +72,18 @@ func (x *Eraser) evaluateReturned(ctx context.Context, t *schemas.Topic, by map[
 }
 
 // evaluateBodies has records evaluated by the filter of an erasure.
-func (x *Eraser) evaluateBodies(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, front string, some []*back) error {
+func (x *Eraser) evaluateBodies(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, k *records.Kind, some []*back) error {
 	var rows []erased.Row
 	var of []*back
 	for _, b := range some {
-		m, err := streams.DecideAt(ctx, x.js, front, b.at)
+		m, err := streams.DecideAt(ctx, x.js, k.Front, b.at)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue // it went meanwhile
 		}
 		if err != nil {
-			return fmt.Errorf("erase: message %d of %s: %w", b.at, front, err)
+			return fmt.Errorf("erase: message %d of %s: %w", b.at, k.Front, err)
 		}
-		row, err := rowOf(t, front, m)
+		row, err := rowOf(t, k, m)
 		if err != nil {
 			continue // not a record
 		}
@@ -103,19 +101,17 @@ func (x *Eraser) evaluateBodies(ctx context.Context, t *schemas.Topic, e *ledger
 	return nil
 }
 
-func rowOf(t *schemas.Topic, front string, m *streams.Message) (erased.Row, error) {
-	if front == schemas.StreamTimers {
-		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data)
-		if err != nil {
-			return erased.Row{}, err
-		}
-		return erased.OfTimer(&r)
-	}
-	r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size)
+// rowOf is a record as the row that it became.
+func rowOf(t *schemas.Topic, k *records.Kind, m *streams.Message) (erased.Row, error) {
+	e, err := k.Event(t, m)
 	if err != nil {
 		return erased.Row{}, err
 	}
-	return erased.OfDocument(t, &r), nil
+	r, err := k.Parse(m)
+	if err != nil {
+		return erased.Row{}, err
+	}
+	return erased.Row{Event: e, Changed: r.Changed, Seq: r.Row}, nil
 }
 
 // proofs says of records without a row whether erasures took it, where nothing else can: all shards that it may lie

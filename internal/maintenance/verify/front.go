@@ -9,7 +9,6 @@ import (
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // FrontReport compares the front of a topic with its table: what each document or timer is now.
@@ -22,7 +21,9 @@ type FrontReport struct {
 	Erasing int    `json:"erasing,omitempty"`
 	Erasure string `json:"erasure,omitempty"`
 
-	Timers bool `json:"timers,omitempty"` // they are timers
+	// Stream is the front, and Noun what is in it: "document".
+	Stream string `json:"stream"`
+	Noun   string `json:"noun"`
 }
 
 // Fronts returns a verifier that compares fronts with their tables too. It holds the last
@@ -47,7 +48,7 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 	if err != nil {
 		return err
 	}
-	rep.Front = &FrontReport{Timers: t.Kind == kinds.Timer}
+	rep.Front = &FrontReport{Stream: k.Front, Noun: k.Noun}
 	var doubt []string
 	note := func(subject string, l records.Last, row *records.Row) {
 		rep.Front.count(k, l.Record, row)

@@ -32,19 +32,13 @@ func (r *Row) id() schemas.ID { return schemas.SequenceID(r.Changed, r.Seq, 0) }
 
 // OfDocument is the row of a version of a document; its body must have been read.
 func OfDocument(t *schemas.Topic, r *document.Record) Row {
-	as := *r
-	as.Seq = r.RowSeq() // a refresh has the row of what it was
-	return Row{as.Event(t), as.Changed, as.Seq}
+	return Row{r.RowEvent(t), r.Changed, r.RowSeq()}
 }
 
 // OfTimer is the row of a transition of a timer; its own spec must have been read.
 func OfTimer(r *timer.Record) (Row, error) {
-	as := *r
-	if as.SpecSeq != 0 {
-		as.Spec = nil // it is in the row of another record
-	}
-	e, err := as.Event()
-	return Row{e, as.Changed, as.Seq}, err
+	e, err := r.RowEvent()
+	return Row{e, r.Changed, r.Seq}, err
 }
 
 // Sure judges a row without ClickHouse.
