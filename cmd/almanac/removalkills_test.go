@@ -45,7 +45,7 @@ func TestRemovalsUnderKills(t *testing.T) {
 				}
 			case "timers":
 				args, in = []string{"timers", "import", "g"}, ""
-				for i := range 20 { // some are due at once, and nobody answers
+				for i := range 20 { // some are due at once, and are not answered
 					in += fmt.Sprintf("{\"id\":\"t-%d-%d\",\"execute_at\":\"+%ds\",\"callback_url\":\"http://127.0.0.1:9/\"}\n", n, i, i%2*3600)
 				}
 			}
