@@ -41,7 +41,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series rights soak simulate documents cover release release-check install clean tidy
+.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -192,6 +192,9 @@ rights: setup ## Each right of each part's NATS user taken away, and the part sa
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_PAIRS='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 90m -run '^TestDamagePairs$$' -v ./integration
+
+backups: setup ## Twenty backups while events flow, each restored, with erasures and a kill
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_BACKUPS=20 go test -count 1 -timeout 60m -run '^TestBackupWhileEventsFlow$$' -v ./cmd/almanac
 
 hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages' -v ./integration/inputs

@@ -194,6 +194,9 @@ var engineRule = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // to make it.
 func EngineDatabase(database, id string) string { return database + engineInfix + id }
 
+// RestoringDatabase is there, empty, while a restore of the tables has not ended.
+func RestoringDatabase(database string) string { return database + "_restoring" }
+
 // EngineOf returns the identity that such a database is.
 func EngineOf(database, name string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(name, database+engineInfix)

@@ -90,7 +90,15 @@ from replay, tail and queries. --held forgets it all the same, and they come bac
 		switchFlag("yes", "forget; it cannot be undone"),
 		switchFlag("held", "also while the streams may hold events of it, which every later reader would see again"),
 	)
-	cmd.AddCommand(ls, show, resume, redact, forget)
+	export := &cobra.Command{
+		Use: "export", Short: "Write the erasures to stdout, as almanac restore --ledger reads them",
+		Long: `Write the erasures to stdout: whom and what they named, and how far they are. Keep it
+beside the backups, and as private: "almanac restore --ledger" takes out of an older
+backup what was erased since.`,
+		Example: `  almanac erase export > ledger.json`,
+		Args:    arguments(0, 0), RunE: a.does(a.eraseExport),
+	}
+	cmd.AddCommand(ls, show, resume, redact, forget, export)
 	return cmd
 }
 

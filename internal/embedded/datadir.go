@@ -43,6 +43,9 @@ type DataDirConfig struct {
 
 	// MinFreeBytes must be free on its disk. Default DefaultMinFreeBytes; negative: not asked.
 	MinFreeBytes int64
+
+	// Restoring opens it for a restore: see BeginRestore.
+	Restoring bool
 }
 
 // DataDir is a data directory this process owns until Close.
@@ -75,6 +78,9 @@ func OpenDataDir(cfg DataDirConfig) (*DataDir, error) {
 		return nil, fmt.Errorf("creating the data directory: %w; name another by --data", err)
 	}
 	if err := checkOurs(path); err != nil {
+		return nil, err
+	}
+	if err := checkRestored(path); err != nil && !cfg.Restoring {
 		return nil, err
 	}
 	short := checkSpace(path, cfg.MinFreeBytes)

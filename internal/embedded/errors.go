@@ -31,6 +31,10 @@ var (
 	ErrDirForeign = errors.New("not an Almanac data directory")
 	// ErrDirVersion: the data directory has another format number.
 	ErrDirVersion = errors.New("data directory of another format")
+	// ErrDirUsed: the data directory has streams and tables, and an empty one is needed.
+	ErrDirUsed = errors.New("data directory is not empty")
+	// ErrDirHalf: a restore into the data directory did not end.
+	ErrDirHalf = errors.New("data directory is half restored")
 	// ErrDiskSpace: too little free space to start.
 	ErrDiskSpace = errors.New("too little disk space")
 	// ErrNoAddresses: no process runs on the data directory.

@@ -42,10 +42,13 @@ type Fence struct {
 	name string
 }
 
+// fenceInfix is in the name of such a table.
+const fenceInfix = ".fence."
+
 // Fence makes one. It is among what OfTopic lists, so a removal cannot end before it is gone. ClickHouse has no other condition for a
 // drop, and a caller that drops by name alone may be stopped until the name is another topic's.
 func (db *DB) Fence(ctx context.Context, topic string) (*Fence, error) {
-	f := &Fence{db, fmt.Sprintf("%s.fence.%016x", topic, rand.Uint64())}
+	f := &Fence{db, fmt.Sprintf("%s%s%016x", topic, fenceInfix, rand.Uint64())}
 	return f, db.DDL(ctx, "making table "+f.name, fmt.Sprintf("CREATE TABLE %s (x UInt8) ENGINE = MergeTree ORDER BY tuple()", sql.QuotedTable(db.Database, f.name)))
 }
 

@@ -119,7 +119,8 @@
 // by age. Purge overwrites the messages at once. A frame is purged whole: what
 // others had in it is in ClickHouse alone from then on, and a ClickHouse restored
 // from a copy from before that insert cannot be filled again from SHARDS there. The
-// sink stops with the range. Copies elsewhere, such as backups, are not known here.
+// sink stops with the range. Copies elsewhere are not known here; of a
+// backup a restore carries out what was erased since (internal/backup).
 //
 // # Failures
 //

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/internal/backup"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup DEST",
+		Short: "Copy everything into a directory, while events flow",
+		Long: `Copy streams, registry and tables into a directory, while events flow. It names the
+point in time: every event that was acknowledged up to it is in the backup.
+
+A directory holds any number of backups. The files that an earlier one has are not
+copied again, so a second backup adds what came since. --keep removes the oldest.
+It may be killed and run again.
+
+A ClickHouse that "up" did not start needs a directory for backups of its own
+(backups.allowed_path in its settings) that this process can write too: name it by
+--clickhouse-files.`,
+		Example: `  almanac backup /var/backups/almanac
+  almanac backup /var/backups/almanac --keep 14`,
+		Args: arguments(1, 1),
+		RunE: a.does(a.backup),
+	}
+	addFlags(cmd, numberFlag("keep", "afterwards remove all but the newest `N` backups"), ofFiles)
+	outputFlag(cmd, asTable, asJSON)
+	return cmd
+}
+
+var ofFiles = textFlag("clickhouse-files", "`DIR` in which ClickHouse keeps its own backups, as it is called on this machine (default: that of the almanac up)")
+
+// clickHouseFiles is where the ClickHouse of the servers keeps its own backups.
+func clickHouseFiles(cmd *cobra.Command, d *endpoints) (string, error) {
+	dir, _ := cmd.Flags().GetString("clickhouse-files")
+	switch {
+	case dir != "":
+		return dir, nil
+	case d.dir != "" && d.followClickHouse:
+		return embedded.BackupsDir(d.dir), nil
+	}
+	return "", usageError{errors.New("this ClickHouse was not started by an almanac up: pass --clickhouse-files DIR, the directory of its setting backups.allowed_path, which this machine must have too")}
+}
+
+func (a *app) backup(ctx context.Context, cmd *cobra.Command, args []string) error {
+	return whenServed(ctx, cmd, func(c *session) error {
+		files, err := clickHouseFiles(cmd, &c.endpoints)
+		if err != nil {
+			return err
+		}
+		store, err := backup.OpenStore(args[0])
+		if err != nil {
+			return err
+		}
+		defer func() { _ = store.Close() }()
+		draw, end := a.drawBackup()
+		m, err := backup.Run(ctx, backup.Config{NC: c.nc, Registry: c.reg, DB: c.db, Store: store, Files: files, Version: version, Progress: draw})
+		end()
+		if err != nil {
+			return err
+		}
+		if keep, _ := cmd.Flags().GetInt("keep"); keep > 0 {
+			removed, err := store.Keep(keep)
+			if err != nil {
+				return err
+			}
+			if removed > 0 {
+				a.note("removed: %s", counted(removed, "older backup"))
+			}
+		}
+		return a.printBackup(cmd, m)
+	})
+}
+
+// backedUp is what the verb prints.
+type backedUp struct {
+	Name     string    `json:"name"`
+	Point    time.Time `json:"point"`
+	Rows     uint64    `json:"rows"`
+	Shards   uint64    `json:"shards"`
+	Bytes    int64     `json:"bytes"`
+	NewBytes int64     `json:"new_bytes"`
+	Seconds  float64   `json:"seconds"`
+}
+
+func summary(m *backup.Manifest) backedUp {
+	b := backedUp{Name: m.Name(), Point: m.Point, Bytes: m.Bytes, NewBytes: m.NewBytes, Seconds: m.Ended.Sub(m.Began).Seconds()}
+	for i := range m.Groups {
+		for _, t := range m.Groups[i].Tables {
+			if schemas.ValidateTopicName(t.Name) == nil {
+				b.Rows, b.Shards = b.Rows+t.Rows, b.Shards+t.Partitions
+			}
+		}
+	}
+	return b
+}
+
+func (a *app) printBackup(cmd *cobra.Command, m *backup.Manifest) error {
+	b := summary(m)
+	if printed, err := printRecord(a, format(cmd, asTable), b); printed || err != nil {
+		return err
+	}
+	t := newTable("backup", "point in time", "rows", "shards", "bytes", "new")
+	numbers(t, "rows", "shards", "bytes", "new")
+	t.AppendRow([]any{b.Name, b.Point.Format(time.RFC3339Nano), b.Rows, b.Shards, schemas.FormatBytes(float64(b.Bytes)), schemas.FormatBytes(float64(b.NewBytes))})
+	return a.printTable(t)
+}
+
+// drawBackup draws one line over and over, on a terminal.
+func (a *app) drawBackup() (draw func(backup.Progress), end func()) {
+	if !terminal(a.stderr) {
+		return nil, func() {}
+	}
+	var last time.Time
+	return func(p backup.Progress) {
+			if now := time.Now(); now.Sub(last) >= progressEvery {
+				last = now
+				_, _ = fmt.Fprintf(a.stderr, clearLine+"%s  %s", p.What, schemas.FormatBytes(float64(p.Bytes)))
+			}
+		}, func() {
+			_, _ = fmt.Fprint(a.stderr, clearLine)
+		}
+}
+
+func (a *app) eraseExport(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	return whenServed(ctx, cmd, func(c *session) error {
+		entries, err := c.reg.KeptHere(ctx)
+		if err != nil {
+			return err
+		}
+		text, err := backup.EncodeLedger(entries)
+		if err == nil {
+			_, err = a.stdout.Write(text)
+		}
+		return err
+	})
+}
+
+// readLedger reads the ledger that --ledger names: a file, the data directory of an up that runs, or a NATS.
+func readLedger(ctx context.Context, s *settings, from string) (map[string]schemas.LedgerCopy, error) {
+	d := endpoints{nats: from}
+	if !isURL(from) {
+		info, err := os.Stat(from)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--ledger: %w", err)}
+		}
+		if !info.IsDir() {
+			text, err := os.ReadFile(from)
+			if err != nil {
+				return nil, fmt.Errorf("--ledger: %w", err)
+			}
+			return backup.DecodeLedger(from, text)
+		}
+		if d, err = upEndpoints(from); err != nil {
+			return nil, fmt.Errorf("--ledger %s: %w", from, err)
+		}
+	}
+	c, err := openRegistry(ctx, s, d)
+	if err != nil {
+		return nil, fmt.Errorf("--ledger %s: %w", from, err)
+	}
+	defer func() { _ = c.Close() }()
+	return c.reg.KeptHere(ctx)
+}

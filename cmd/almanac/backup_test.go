@@ -1,0 +1,305 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/producer"
+)
+
+// backupsEnv is how many backups TestBackupWhileEventsFlow makes and restores; make backups says 20.
+const backupsEnv = "ALMANAC_BACKUPS"
+
+// flow writes events while it runs, and knows of each when it was sent and when it was acknowledged.
+type flow struct {
+	t  *testing.T
+	mu sync.Mutex
+	// sent and acked by message; acked is missing while there is no answer.
+	sent, acked map[string]time.Time
+	persons     map[string]string // whose it is
+	quiet       map[string]bool   // persons who write no more, for they are to be erased
+	stop        func()
+}
+
+// hush ends what a person writes.
+func (f *flow) hush(person string) {
+	f.mu.Lock()
+	f.quiet[person] = true
+	f.mu.Unlock()
+	f.grown(20) // what was under way is over
+}
+
+func startFlow(t *testing.T, b *box) *flow {
+	t.Helper()
+	a, err := embedded.ReadAddresses(b.data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := producer.Connect(t.Context(), a.NATS, producer.Config{Topic: "app", Policy: producer.Block, Linger: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &flow{t: t, sent: map[string]time.Time{}, acked: map[string]time.Time{}, persons: map[string]string{}, quiet: map[string]bool{}}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				m, person := fmt.Sprintf("%d-%d", w, n), fmt.Sprintf("p-%d", n%10)
+				f.mu.Lock()
+				quiet := f.quiet[person]
+				if !quiet {
+					f.sent[m], f.persons[m] = time.Now(), person
+				}
+				f.mu.Unlock()
+				if quiet {
+					continue
+				}
+				if err := p.Publish(ctx, producer.Event{Message: m, UserID: person}); err != nil {
+					continue
+				}
+				f.mu.Lock()
+				f.acked[m] = time.Now()
+				f.mu.Unlock()
+			}
+		})
+	}
+	f.stop = sync.OnceFunc(func() {
+		cancel()
+		wg.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), maxWait)
+		defer cancel()
+		_ = p.Close(ctx)
+	})
+	t.Cleanup(f.stop)
+	return f
+}
+
+// grown waits until n more events were acknowledged.
+func (f *flow) grown(n int) {
+	f.t.Helper()
+	count := func() int { f.mu.Lock(); defer f.mu.Unlock(); return len(f.acked) }
+	from := count()
+	embeddedtest.Eventually(f.t, maxWait, func() error {
+		if got := count() - from; got < n {
+			return fmt.Errorf("%d events of %d", got, n)
+		}
+		return nil
+	})
+}
+
+// check compares what a restored Almanac has with what was acknowledged at the point in time.
+func (f *flow) check(have map[string]int, point time.Time, erased map[string]bool) {
+	f.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lost, late, twice, back := 0, 0, 0, 0
+	for m, person := range f.persons {
+		acked, answered := f.acked[m]
+		switch n := have[m]; {
+		case n > 0 && erased[person]:
+			back++
+		case n > 1:
+			twice++
+		case n == 0 && answered && acked.Before(point) && !erased[person]:
+			lost++
+		case n == 1 && f.sent[m].After(point):
+			late++
+		}
+	}
+	f.t.Logf("restored as of %s: %d events of %d", point, len(have), len(f.persons))
+	if lost+late+twice+back > 0 || len(have) == 0 {
+		f.t.Errorf("%d that were acknowledged before are not there, %d from later are, %d are there twice, %d of erased persons", lost, late, twice, back)
+	}
+}
+
+// Backups while events flow: each is restored, has what was acknowledged up to the point that it names and nothing newer, and no
+// person who was erased, before it or since. A restore that is killed is run again.
+func TestBackupWhileEventsFlow(t *testing.T) {
+	t.Parallel()
+	rounds := 1
+	if n, err := strconv.Atoi(os.Getenv(backupsEnv)); err == nil {
+		rounds = n
+	}
+	random := seeded(t)
+	b := newBox(t)
+	b.up("--profile", "test")
+	b.ok("", "topics", "apply", "customers", "--kind", "document")
+	for n := range 5 {
+		b.ok(fmt.Sprintf(`{"n":%d}`, n), "docs", "put", "customers", fmt.Sprint("c-", n))
+	}
+	f := startFlow(t, b)
+	f.grown(300)
+	erased := map[string]bool{}
+	erase := func(person string) {
+		t.Helper()
+		f.hush(person)
+		b.ok("", "erase", "app", "--user", person, "--yes")
+		erased[person] = true
+	}
+	erase("p-0")
+	dest := filepath.Join(b.dir, "backups")
+	for round := range rounds {
+		f.grown(200)
+		first := decoded[backedUp](b, "backup", dest, "-o", "json")
+		f.grown(50)
+		second := decoded[backedUp](b, "backup", dest, "--keep", "2", "-o", "json")
+		if second.NewBytes >= second.Bytes || !second.Point.After(first.Point) {
+			t.Errorf("a second backup: %+v after %+v", second, first)
+		}
+		f.grown(50)
+		if round < 8 {
+			erase(fmt.Sprint("p-", 1+round))
+		}
+		ledger := b.data()
+		if round%2 == 1 {
+			ledger = b.write("ledger", b.ok("", "erase", "export"))
+		}
+		b.restored(t, random, dest, ledger).compare(t, f, second.Point, erased)
+		if t.Failed() {
+			return
+		}
+	}
+	f.stop()
+	b.damaged(t, random, dest)
+}
+
+// restored restores the newest backup, kills that once on its way, and starts an up on it.
+func (b *box) restored(t *testing.T, random *rand.Rand, dest, ledger string) *box {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "restored")
+	r := &box{t: t, dir: b.dir, env: append(append([]string(nil), b.env...), envPrefix+"DATA="+dir)}
+	killed := r.background("restore", dest, "--ledger", ledger)
+	embeddedtest.Eventually(t, maxWait, func() error {
+		if _, err := os.Stat(filepath.Join(dir, "RESTORING")); err != nil {
+			select {
+			case <-killed.done:
+				t.Fatalf("restore ended with %d: %s", killed.code, killed.stderr())
+			default:
+			}
+			return err
+		}
+		return nil
+	})
+	timer := time.NewTimer(time.Duration(random.IntN(2500)) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-killed.done:
+	}
+	if killed.stop(syscall.SIGKILL) != 0 {
+		if half := r.run("", "up", "--ports", "auto"); half.code != exitFailed || !strings.Contains(half.err, "almanac restore") {
+			t.Errorf("an up on what a killed restore left: exit %d, %s", half.code, half.err)
+		}
+		again := r.run("", "restore", dest, "--ledger", ledger)
+		if again.code != exitOK {
+			t.Fatalf("restore: exit %d\n%s%s", again.code, again.out, again.err)
+		}
+		contains(t, again.err, "proven", "as of ")
+	}
+	up := r.up("--profile", "test")
+	t.Cleanup(func() { up.stop(syscall.SIGTERM) })
+	return r
+}
+
+// compare compares a restored Almanac with the flow.
+func (b *box) compare(t *testing.T, f *flow, point time.Time, erased map[string]bool) {
+	t.Helper()
+	have := map[string]int{}
+	for line := range strings.Lines(b.ok("", "sql", "SELECT message FROM app", "--wait", "60s")) {
+		var row struct{ Message string }
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		have[row.Message]++
+	}
+	f.check(have, point, erased)
+	contains(t, b.run("", "verify", "--fronts").err, "proven: ", "topic customers: 5 documents in DOCS")
+	for person := range erased {
+		if n := strings.TrimSpace(b.ok("", "query", "app", "--user", person, "--count", "-o", "table")); n != "0" {
+			t.Errorf("%s was erased, and %s events are found", person, n)
+		}
+	}
+}
+
+// damaged flips bits in files of a backup: each is found and named, and nothing is restored.
+func (b *box) damaged(t *testing.T, random *rand.Rand, dest string) {
+	t.Helper()
+	into := filepath.Join(t.TempDir(), "x")
+	restore := func(args ...string) result {
+		return b.run("", append([]string{"restore", dest, "--data", into}, args...)...)
+	}
+	if r := restore(); r.code != exitUsage || !strings.Contains(r.err, "--ledger") {
+		t.Errorf("without a ledger: exit %d, %s", r.code, r.err)
+	}
+	if r := restore("--yes", "--data", b.data()); r.code != exitFailed || !strings.Contains(r.err, "in use") {
+		t.Errorf("into the directory of an up that runs: exit %d, %s", r.code, r.err)
+	}
+	names, err := filepath.Glob(filepath.Join(dest, "*.backup"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	newest := names[len(names)-1]
+	manifest, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{newest}
+	objects, err := filepath.Glob(filepath.Join(dest, "objects", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range objects {
+		if strings.Contains(string(manifest), filepath.Base(path)) {
+			files = append(files, path)
+		}
+	}
+	for n := range 4 {
+		path := files[0]
+		if n > 0 {
+			path = files[1+random.IntN(len(files)-1)]
+		}
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace := func(data []byte) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bad := append([]byte(nil), was...)
+		if len(bad) == 0 {
+			continue
+		}
+		bad[random.IntN(len(bad))] ^= 1 << random.IntN(8)
+		replace(bad)
+		if r := restore("--yes"); r.code != exitFailed || !strings.Contains(r.err, filepath.Base(path)) {
+			t.Errorf("a bit of %s: exit %d, %s", path, r.code, r.err)
+		}
+		replace(was[:len(was)-1])
+		if r := restore("--yes"); r.code != exitFailed || !strings.Contains(r.err, filepath.Base(path)) {
+			t.Errorf("%s without its last byte: exit %d, %s", path, r.code, r.err)
+		}
+		replace(was)
+	}
+	if _, err := os.Stat(into); err == nil {
+		t.Error("something was restored")
+	}
+	b.ok("", "restore", dest, "--check")
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/backup"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
+)
+
+func (a *app) restoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "restore SRC",
+		Short: "Put a backup into an empty data directory, or into empty servers",
+		Long: `Put a backup into an empty data directory (--data), or into the empty servers that
+--nats and --clickhouse name. SRC is the directory of "almanac backup", of which the
+newest backup is taken, or one backup in it.
+
+First every file is compared with its digest. Then streams and tables are restored,
+what was on its way is stored, erasures that were entered since are carried out, and
+everything is verified. Nothing is served meanwhile: start "almanac up", or the parts,
+afterwards. It may be killed and run again.
+
+An erased person must not come back. --ledger names who knows of the erasures since
+the backup: a file that "almanac erase export" wrote, the data directory of an
+almanac up that runs, or nats://… of the servers that the backup is of. Where none of
+them is left, --yes restores with the erasures that the backups know.`,
+		Example: `  almanac restore /var/backups/almanac --data ./restored --ledger ./data
+  almanac restore /var/backups/almanac --check`,
+		Annotations: exits{exitOK: "restored and proven", exitPartial: "restored, and something is not proven; it is named"}.declared(),
+		Args:        arguments(1, 1),
+		RunE:        a.does(a.restore),
+	}
+	addFlags(cmd,
+		textFlag("ledger", "`WHO` knows of the erasures since: a file, a data directory, or nats://…"),
+		textFlag("until", "of several backups, the newest whose point in time is not after `TIME`"),
+		switchFlag("check", "only compare every file with its digest, and change nothing"),
+		switchFlag("yes", "restore without the ledger of the erasures since the backup"),
+		ofFiles,
+	)
+	keyFlags(cmd.Flags(), "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes")
+	return cmd
+}
+
+// restoring is one call of the verb.
+type restoring struct {
+	a   *app
+	s   *settings
+	log zerolog.Logger
+
+	store *backup.Store
+	m     *backup.Manifest
+	since map[string]schemas.LedgerCopy // erasures that the backup may lack
+
+	// the target
+	connect func(user, name string) (*nats.Conn, error)
+	db      *tables.DB
+	files   string
+	limits  schemas.StreamLimits
+	whole   func() error // takes the target's own mark away
+	stop    func()
+}
+
+func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	r := &restoring{a: a, s: s, log: s.logger(a.stderr), whole: func() error { return nil }, stop: func() {}}
+	if err := r.choose(cmd, args[0]); err != nil {
+		return err
+	}
+	check, _ := cmd.Flags().GetBool("check")
+	yes, _ := cmd.Flags().GetBool("yes")
+	from, _ := cmd.Flags().GetString("ledger")
+	if !check && !yes && from == "" {
+		return usageError{errors.New("nothing was restored: persons who were erased since the backup would come back. Pass --ledger with a file of `almanac erase export`, the data directory of the almanac up that the backup is of, or its nats://…; where the ledger cannot be had, say --yes")}
+	}
+	if from != "" {
+		newer, err := readLedger(ctx, s, from)
+		if err != nil {
+			return err
+		}
+		r.since = backup.Newest(r.since, newer)
+	}
+	began := time.Now()
+	draw, end := a.drawBackup()
+	err = r.store.Check(r.m, func(bytes int64) {
+		if draw != nil {
+			draw(backup.Progress{What: "comparing digests", Bytes: bytes})
+		}
+	})
+	end()
+	if err != nil {
+		return err
+	}
+	a.note("%s: every file has its digest, %s", r.m.Name(), schemas.FormatBytes(float64(r.m.Bytes)))
+	if check {
+		return nil
+	}
+	if err := r.open(ctx, cmd); err != nil {
+		return err
+	}
+	defer func() { r.stop() }()
+	nc, err := r.connect(access.UserOperator, "restore")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	err = backup.Restore(ctx, backup.RestoreConfig{NC: nc, DB: r.db, Store: r.store, Files: r.files, Limits: r.limits, Progress: draw}, r.m)
+	end()
+	if err != nil {
+		return err
+	}
+	rows := summary(r.m).Rows
+	took := time.Since(began)
+	a.note("restored: %s in %s, %.0f rows/s", counted(rows, "row"), took.Round(time.Millisecond), float64(rows)/took.Seconds())
+	return r.finish(ctx, nc, from == "")
+}
+
+// choose finds the backup that SRC means, and what the backups after it know of erasures.
+func (r *restoring) choose(cmd *cobra.Command, src string) error {
+	dir, name := src, ""
+	if info, err := os.Stat(src); err != nil {
+		return usageError{err}
+	} else if !info.IsDir() {
+		dir, name = filepath.Dir(src), filepath.Base(src)
+	}
+	until, err := untilFlag(cmd)
+	if err != nil {
+		return err
+	}
+	r.store = backup.ReadStore(dir)
+	names, err := r.store.Manifests()
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w: %s has no backup that came to its end", backup.ErrTorn, dir)
+	}
+	for _, n := range slices.Backward(names) {
+		m, err := r.store.Manifest(n)
+		if errors.Is(err, backup.ErrTorn) && name != "" && n != name {
+			r.a.note("%v: what it knows of erasures is not known", err)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%w; an older backup is restored by its file: almanac restore %s", err, filepath.Join(dir, names[0]))
+		}
+		l, err := r.store.Ledger(m)
+		if err != nil {
+			return fmt.Errorf("the ledger of %s: %w", n, err)
+		}
+		r.since = backup.Newest(r.since, l)
+		if name == n || name == "" && (until.IsZero() || !m.Point.After(until)) {
+			r.m = m
+			return nil
+		}
+	}
+	if name != "" {
+		return usageError{fmt.Errorf("%s is not a backup of %s", name, dir)}
+	}
+	return usageError{fmt.Errorf("the oldest backup of %s is %s, after --until %s", dir, names[0], until.Format(time.RFC3339))}
+}
+
+func untilFlag(cmd *cobra.Command) (time.Time, error) {
+	f := reading{flags: cmd}
+	t := f.until("until")
+	return t, f.err
+}
+
+// open finds the target: servers that are named, or those of a data directory, which are started for it alone.
+func (r *restoring) open(ctx context.Context, cmd *cobra.Command) error {
+	n, err := r.s.named()
+	if err != nil {
+		return err
+	}
+	if (n.nats == "") != (n.clickhouse == "") {
+		return usageError{errors.New("name both servers by --nats and --clickhouse, or neither: then the backup is put into --data")}
+	}
+	if n.nats != "" {
+		return r.openServers(cmd, n)
+	}
+	dir, err := embedded.OpenDataDir(embedded.DataDirConfig{Path: r.s.Data, Restoring: true})
+	if err != nil {
+		return err
+	}
+	r.stop = func() { _ = dir.Close() }
+	if err := dir.BeginRestore(); err != nil {
+		r.stop()
+		return err
+	}
+	r.s.Ports = portsAuto
+	servers, err := startServers(ctx, r.s, dir, r.log)
+	if err != nil {
+		r.stop()
+		return err
+	}
+	r.stop = func() { servers.Stop(); _ = dir.Close() }
+	r.connect = func(user, name string) (*nats.Conn, error) { return servers.connect(user, name, r.log) }
+	r.files, r.limits, r.whole = embedded.BackupsDir(dir.Path()), servers.limits(), dir.EndRestore
+	e := servers.ClickHouse
+	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
+	if err == nil {
+		r.db, err = openFixed(endpoints{clickhouse: dsn})
+	}
+	if err != nil {
+		r.stop()
+		return err
+	}
+	stop := r.stop
+	r.stop = func() { _ = r.db.Close(); stop() }
+	r.a.note("into the data directory %s", dir.Path())
+	return nil
+}
+
+func (r *restoring) openServers(cmd *cobra.Command, n named) error {
+	d := endpoints{nats: n.nats, clickhouse: n.clickhouse, clickhouseCA: r.s.ClickHouseCA}
+	var err error
+	if r.files, err = clickHouseFiles(cmd, &d); err != nil {
+		return err
+	}
+	if r.db, err = openFixed(d); err != nil {
+		return err
+	}
+	r.stop = func() { _ = r.db.Close() }
+	r.limits = streamLimits(r.s, schemas.DefaultStreamLimits)
+	r.connect = func(_, name string) (*nats.Conn, error) {
+		return streams.Connect(d.nats, append(natsOptions(r.s, d, name), watched(r.log)...)...)
+	}
+	r.a.note("into NATS %s and ClickHouse %s", privacy.MaskedURL(d.nats), privacy.MaskedURL(d.clickhouse))
+	return nil
+}

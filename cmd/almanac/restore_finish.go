@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/backup"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// storedStall is how long nothing may be stored before a restore goes on without the rest, which is on its way then.
+const storedStall = 30 * time.Second
+
+// finish makes of restored servers an Almanac that may be served: no lease of who was alive, the erasures that were
+// entered since, what was on its way stored, and all of it proven.
+func (r *restoring) finish(ctx context.Context, nc *nats.Conn, alone bool) error {
+	reg, err := registry.Setup(ctx, nc, r.limits)
+	if err != nil {
+		return err
+	}
+	if err := reg.ForgetMembers(ctx); err != nil {
+		return err
+	}
+	r.db.MeantFor(reg)
+	if _, err := r.db.Adopt(ctx); err != nil {
+		return err
+	}
+	if err := r.db.EnsureLedger(ctx); err != nil {
+		return err
+	}
+	entered, err := backup.EnterLedger(ctx, reg, r.since)
+	if err != nil {
+		return err
+	}
+	topics, err := reg.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range topics {
+		if err := r.db.Ensure(ctx, &topics[i]); err != nil {
+			return err
+		}
+		if err := r.db.EnsureViews(ctx, &topics[i]); err != nil {
+			r.log.Warn().Err(err).Msg("a ready-made view is missing")
+		}
+	}
+	x, err := newEraser(ctx, nc, reg, r.db, r.s)
+	if err != nil {
+		return err
+	}
+	if _, err := x.Agree(ctx, true); err != nil {
+		return err
+	}
+	if err := r.storeRest(ctx, nc, reg, x, topics); err != nil {
+		return err
+	}
+	if n := len(entered.Erasures); n > 0 {
+		r.a.note("carried out, since the backup does not have them: %s", counted(n, "erasure"))
+	}
+	rep, err := r.prove(ctx, nc, reg)
+	if err != nil {
+		return err
+	}
+	if err := r.db.UnmarkRestore(ctx); err != nil {
+		return err
+	}
+	if err := r.whole(); err != nil {
+		return err
+	}
+	return r.say(rep, entered, alone)
+}
+
+// say is the last word.
+func (r *restoring) say(rep *verify.Report, entered backup.Entered, alone bool) error {
+	a := r.a
+	if err := a.printReport(rep); err != nil {
+		return err
+	}
+	for _, p := range rep.Problems {
+		a.note("  %s", p)
+	}
+	for _, u := range entered.Unknown {
+		a.note("the erasure %s was redacted since the backup: whom it named is not known, and what it named may be here. Enter it again with `almanac erase`", u)
+	}
+	if alone {
+		a.note("without a ledger: what was erased after %s is here again; enter those erasures once more", r.m.Ended.Format(time.RFC3339))
+	}
+	a.note("as of %s: every event that was acknowledged up to then, and no later one; documents and timers as of %s",
+		r.m.Point.Format(time.RFC3339Nano), r.m.Fronts.Format(time.RFC3339Nano))
+	if !rep.OK() {
+		a.note("not proven: %d missing, %d doubled, %s", rep.Missing, rep.Doubled, counted(len(rep.Problems), "problem"))
+		return errPartial
+	}
+	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter")
+	if len(entered.Unknown) > 0 {
+		return errPartial
+	}
+	return nil
+}
+
+// storeRest runs a router and sinks until what was on its way is stored, and ends the erasures that were under way.
+func (r *restoring) storeRest(ctx context.Context, nc *nats.Conn, reg *registry.Registry, x *erasure.Eraser, topics []schemas.Topic) error {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	route, err := r.part(ctx, access.UserRouter, "router")
+	if err != nil {
+		return err
+	}
+	defer route.nc.Close()
+	store, err := r.part(ctx, access.UserSink, "sink")
+	if err != nil {
+		return err
+	}
+	defer store.nc.Close()
+	numbers := newNumbers(r.log) // no one asks for them
+	p, err := newRouter(ctx, route.nc, route.reg, r.s.PIIKey, numbers.router(), r.log)
+	if err != nil {
+		return err
+	}
+	k, err := newSinks(ctx, store.nc, store.reg, r.db, r.s, nil, numbers.sinks(), r.log)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- runParts(running, r.s.ShutdownTimeout, append(k, p)...) }()
+	names := make([]string, len(topics))
+	for i := range topics {
+		names[i] = topics[i].Name
+	}
+	reader, err := query.New(nc, reg, r.db)
+	if err == nil {
+		_, err = r.a.waitTopics(ctx, reader, names, storedStall)
+	}
+	if err == nil {
+		err = endErasures(ctx, reg, x)
+	}
+	cancel()
+	return errors.Join(err, <-ended)
+}
+
+// endErasures carries on the erasures that were under way at the point in time, or were entered since.
+func endErasures(ctx context.Context, reg *registry.Registry, x *erasure.Eraser) error {
+	all, err := reg.Ledgers(ctx)
+	if err != nil {
+		return err
+	}
+	for topic, l := range all {
+		for i := range l {
+			if l[i].State == ledger.Erased {
+				continue
+			}
+			if _, err := x.Run(ctx, topic, l[i].ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// connected is a part's connection.
+type connected struct {
+	nc  *nats.Conn
+	reg *registry.Registry
+}
+
+func (r *restoring) part(ctx context.Context, user, name string) (connected, error) {
+	nc, err := r.connect(user, name)
+	if err != nil {
+		return connected{}, err
+	}
+	reg, err := registry.Open(ctx, nc)
+	if err != nil {
+		nc.Close()
+		return connected{}, err
+	}
+	return connected{nc, reg}, nil
+}
+
+// prove verifies, and where that does not prove everything repairs and verifies again: the copies of the parts are of
+// different moments, and what one lacks another has.
+func (r *restoring) prove(ctx context.Context, nc *nats.Conn, reg *registry.Registry) (*verify.Report, error) {
+	v, err := verify.New(nc, reg, r.db)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := v.Run(ctx, "")
+	if err != nil || rep.OK() {
+		return rep, err
+	}
+	fix, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: r.db, Check: router.FramesOf([]byte(r.s.PIIKey)), HasKey: r.s.PIIKey != ""})
+	if err != nil {
+		return nil, err
+	}
+	plan, err := fix.Plan(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	out := &repaired{Actions: plan.Actions}
+	if err := r.a.carryOut(ctx, fix, plan, out, ""); err != nil {
+		return nil, err
+	}
+	r.a.note("repaired: %s", counted(len(out.Actions), "action"))
+	return v.Run(ctx, "")
+}

@@ -1,0 +1,53 @@
+// Package backup copies a running Almanac into a directory, and puts such a copy into empty servers.
+//
+// # Model
+//
+//	DEST/objects/ab/<sha256>    a file of a backup, named by its content: what two backups share is there once
+//	DEST/<point>.backup         the manifest of one backup: what it has, and the digest of each file
+//
+// The manifest is written last, under its name at once. So a backup is whole or there is none: what a
+// killed one left are objects, which the next one finds and keeps. Each manifest stands alone, and any may be removed.
+//
+// # The order of copying
+//
+// Events go from EVENTS to SHARDS to ClickHouse. What lies downstream is copied first:
+//
+//	ClickHouse: ledger, derived tables, topics ─▶ copies ─▶ registry ─▶ DOCS, TIMERS ─▶ EVENTS, SHARDS
+//
+// ClickHouse is thus an older copy than the streams, and sinks store again what it lacks. The ledger is
+// older than the rows, so it claims of no erasure that these rows are without it.
+//
+// The registry's last message names the point in time. EVENTS and SHARDS are copied after it and cut there, by the times that the server
+// gave their messages, and never within an atomic batch. What the registry says of a shard was written before the point, and so were
+// the frames that it speaks of. What was published up to it has its place in the registry, for a router writes that first.
+//
+// In DOCS and TIMERS a newer record takes the older one's place, so they cannot be cut there. They are as of
+// a moment later, which the manifest names. A router reads what is new there as after any stop.
+//
+// # Streams
+//
+// A snapshot is what JetStream gives: messages with their sequences and times, up to the end of the stream when it
+// began. It lacks what was deleted meanwhile. Where a newer message takes an older one's place, both may be missing. So of
+// the registry and the fronts what came since is read too, until a round lacks none of its messages (catchUp).
+//
+// Messages are kept in chunks of some 4 MiB. Where a chunk ends is told by the message at its end alone, so what leaves the
+// stream's beginning moves no later chunk, and a second backup adds those that are new.
+//
+// # Tables
+//
+// BACKUP writes files where the engine may, from where they are taken into the objects. The metadata of the backup
+// before says which files are there already (base_backup), and is made whole again afterwards: files, not a chain.
+//
+// # Who is authoritative
+//
+// The manifest is, for what a backup has. A file that does not have its digest is refused by name, before anything is restored.
+// The ledger of the erasures that were entered since lies elsewhere: with the caller, who enters it before anything is served.
+//
+// # Failures
+//
+//	killed while copying       objects without a manifest: run it again
+//	killed while restoring     the target keeps its mark: run it again, it begins again
+//	a byte differs             ErrDamaged names the file
+//	a manifest is cut          ErrTorn
+//	the target has something   ErrNotEmpty
+package backup

@@ -1,0 +1,16 @@
+package backup
+
+import "errors"
+
+var (
+	// ErrTorn means that a backup was not written to its end, or is none.
+	ErrTorn = errors.New("not a whole backup")
+	// ErrDamaged means that a file of a backup does not have the bytes that were written.
+	ErrDamaged = errors.New("the backup is damaged")
+	// ErrNotEmpty means that the target of a restore has something of its own.
+	ErrNotEmpty = errors.New("the target is not empty")
+	// ErrBusy means that another process writes into the same directory of backups.
+	ErrBusy = errors.New("another backup is under way")
+	// ErrSnapshot means that a snapshot of a stream did not come whole.
+	ErrSnapshot = errors.New("snapshot of a stream")
+)

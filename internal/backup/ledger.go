@@ -1,0 +1,174 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// ledgerMagic begins the first line of a ledger's file.
+const ledgerMagic = "almanac-ledger"
+
+// entry is an erasure as the file has it.
+type entry struct {
+	Key   string          `json:"key"`
+	Count uint64          `json:"count"`
+	Value json.RawMessage `json:"value"`
+}
+
+// EncodeLedger is the erasures among some entries, as a file.
+func EncodeLedger(entries map[string]schemas.LedgerCopy) ([]byte, error) {
+	list := []entry{}
+	for key, k := range entries {
+		if erasure, _ := schemas.InLedger(key); erasure && len(k.Value) > 0 {
+			list = append(list, entry{key, k.Count, k.Value})
+		}
+	}
+	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Key, b.Key) })
+	body, err := json.MarshalIndent(list, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("backup: ledger: %w", err)
+	}
+	body = append(body, '\n')
+	return append(fmt.Appendf(nil, "%s %d %s\n", ledgerMagic, Format, digest(body)), body...), nil
+}
+
+// DecodeLedger reads such a file.
+func DecodeLedger(name string, text []byte) (map[string]schemas.LedgerCopy, error) {
+	line, body, _ := bytes.Cut(text, []byte("\n"))
+	if string(line) != fmt.Sprintf("%s %d %s", ledgerMagic, Format, digest(body)) {
+		return nil, fmt.Errorf("%w: %s is not a ledger as `almanac erase export` writes it, or was cut or changed", ErrTorn, name)
+	}
+	var list []entry
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
+	}
+	out := map[string]schemas.LedgerCopy{}
+	for _, e := range list {
+		out[e.Key] = schemas.LedgerCopy{Key: e.Key, Count: e.Count, Value: e.Value}
+	}
+	return out, nil
+}
+
+// Newest joins ledgers: of each entry the one that was written most often.
+func Newest(ledgers ...map[string]schemas.LedgerCopy) map[string]schemas.LedgerCopy {
+	out := map[string]schemas.LedgerCopy{}
+	for _, l := range ledgers {
+		for key, k := range l {
+			if k.Count > out[key].Count {
+				out[key] = k
+			}
+		}
+	}
+	return out
+}
+
+// Ledger is that of a backup.
+func (s *Store) Ledger(m *Manifest) (map[string]schemas.LedgerCopy, error) {
+	text, err := s.Read(m.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeLedger("the ledger of "+m.Name(), text)
+}
+
+// missed is what is to be entered of a newer ledger where streams and tables are of a backup.
+type missed struct {
+	enter []ledger.Erasure
+	count map[string]uint64 // by key
+	// unknown are erasures that were redacted since: whom they named is not known.
+	unknown []string
+}
+
+// miss decides which erasures of a newer ledger the restored one lacks.
+func miss(newer, here map[string]schemas.LedgerCopy, topics map[string]bool) (m missed, err error) {
+	m.count = map[string]uint64{}
+	for key, k := range newer {
+		was := here[key]
+		if k.Count <= was.Count {
+			continue
+		}
+		var e, old ledger.Erasure
+		if err := json.Unmarshal(k.Value, &e); err != nil {
+			return m, fmt.Errorf("backup: the entry %s of the ledger: %w", key, err)
+		}
+		if len(was.Value) > 0 {
+			if err := json.Unmarshal(was.Value, &old); err != nil {
+				return m, fmt.Errorf("backup: the entry %s of the restored ledger: %w", key, err)
+			}
+		}
+		switch {
+		case !topics[e.Topic], old.State == ledger.Erased: // nothing of it can be there
+			continue
+		case e.Redacted && old.ID == "":
+			m.unknown = append(m.unknown, e.ID+" of topic "+e.Topic)
+			continue
+		case e.Redacted:
+			e = old
+		}
+		m.enter = append(m.enter, e)
+		m.count[key] = max(k.Count, was.Count+1)
+	}
+	slices.SortFunc(m.enter, func(a, b ledger.Erasure) int { return strings.Compare(a.ID, b.ID) })
+	slices.Sort(m.unknown)
+	return m, nil
+}
+
+// renewed is an erasure as it is entered in a restored Almanac: as if it had just been asked for. Everything that was restored came
+// before its fence, so it ends once that is stored.
+func renewed(e *ledger.Erasure) ledger.Erasure {
+	n := *e
+	n.State, n.Bounds, n.Tails, n.StoredAt, n.ErasedAt = ledger.Waiting, nil, nil, time.Time{}, time.Time{}
+	n.Rows, n.Shards, n.Diffs, n.Purged = 0, 0, 0, nil
+	return n
+}
+
+// Entered is what EnterLedger did.
+type Entered struct {
+	Erasures []string // ids
+	// Unknown are erasures that were redacted since the backup: what they named cannot be taken out.
+	Unknown []string
+}
+
+// EnterLedger enters the erasures of a newer ledger that the restored registry lacks. From then on no reader gives out what they
+// mean. They are carried out by an Eraser's Run, once routers and sinks stored what was on its way.
+func EnterLedger(ctx context.Context, reg *registry.Registry, newer map[string]schemas.LedgerCopy) (Entered, error) {
+	here, err := reg.KeptHere(ctx)
+	if err != nil {
+		return Entered{}, err
+	}
+	topics, err := reg.Topics(ctx)
+	if err != nil {
+		return Entered{}, err
+	}
+	known := map[string]bool{}
+	for i := range topics {
+		known[topics[i].Name] = true
+	}
+	m, err := miss(newer, here, known)
+	if err != nil {
+		return Entered{}, err
+	}
+	out := Entered{Unknown: m.unknown}
+	for i := range m.enter {
+		e := &m.enter[i]
+		next := renewed(e)
+		value, err := json.Marshal(&next)
+		if err != nil {
+			return out, fmt.Errorf("backup: ledger: %w", err)
+		}
+		if _, err := reg.Adopt(ctx, schemas.LedgerCopy{Key: e.Key(), Count: m.count[e.Key()], Value: value}); err != nil {
+			return out, err
+		}
+		out.Erasures = append(out.Erasures, e.ID)
+	}
+	return out, nil
+}

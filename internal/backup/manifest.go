@@ -1,0 +1,139 @@
+package backup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Format is the number of the layout. It changes when an older Almanac could not read a backup any more.
+const Format = 1
+
+// Object is a file by its content.
+type Object struct {
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+}
+
+// File is a file of a stream or of tables.
+type File struct {
+	Path string `json:"path"`
+	Object
+}
+
+// Stream is the copy of a stream.
+type Stream struct {
+	Name     string          `json:"name"`
+	First    uint64          `json:"first"`
+	Last     uint64          `json:"last"`
+	LastTime time.Time       `json:"last_time,omitzero"` // when the last message was stored
+	Messages uint64          `json:"messages"`           // records, also of messages that were deleted since
+	Config   json.RawMessage `json:"config"`
+	Files    []File          `json:"files"`
+}
+
+// Table is a table of the copy, as ClickHouse counted it before.
+type Table struct {
+	Name       string `json:"name"`
+	Rows       uint64 `json:"rows"`
+	Partitions uint64 `json:"partitions"` // one for each shard
+}
+
+// Group are tables that one statement copied.
+type Group struct {
+	Name   string  `json:"name"`
+	Tables []Table `json:"tables"`
+	Files  []File  `json:"files"`
+}
+
+// Manifest is what a backup has.
+type Manifest struct {
+	Format  int    `json:"format"`
+	Version string `json:"version"` // of the Almanac that wrote it
+	// Database has the tables.
+	Database string `json:"database"`
+	// Point is the time as of which events are: what was acknowledged up to it is there, and nothing newer.
+	Point time.Time `json:"point"`
+	// Fronts is the time up to which documents and timers are there, a moment later.
+	Fronts time.Time `json:"fronts"`
+	Began  time.Time `json:"began"`
+	Ended  time.Time `json:"ended"`
+
+	Groups  []Group  `json:"groups"`
+	Streams []Stream `json:"streams"`
+	// Ledger has the erasures that were entered until the copy ended.
+	Ledger Object `json:"ledger"`
+
+	// Bytes are all of the backup's, NewBytes those that no earlier one had.
+	Bytes    int64 `json:"bytes"`
+	NewBytes int64 `json:"new_bytes"`
+}
+
+// suffix ends the name of a manifest.
+const suffix = ".backup"
+
+// Name is the manifest's file: names sort as the points do.
+func (m *Manifest) Name() string {
+	return m.Point.UTC().Format("20060102T150405.000000000Z") + suffix
+}
+
+// Objects calls f for each object of the backup, with what it is.
+func (m *Manifest) Objects(f func(what string, o Object) error) error {
+	for i := range m.Groups {
+		for _, x := range m.Groups[i].Files {
+			if err := f("tables "+m.Groups[i].Name+": "+x.Path, x.Object); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range m.Streams {
+		for _, x := range m.Streams[i].Files {
+			if err := f("stream "+m.Streams[i].Name+": "+x.Path, x.Object); err != nil {
+				return err
+			}
+		}
+	}
+	return f("the ledger", m.Ledger)
+}
+
+// magic begins a manifest's first line, which has the digest of all that follows it.
+const magic = "almanac-backup"
+
+// Encode is the manifest as its file has it.
+func (m *Manifest) Encode() ([]byte, error) {
+	body, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("backup: manifest: %w", err)
+	}
+	body = append(body, '\n')
+	return append(fmt.Appendf(nil, "%s %d %s\n", magic, Format, digest(body)), body...), nil
+}
+
+// Decode reads a manifest. ErrTorn: it is not whole, or a byte of it differs.
+func Decode(name string, text []byte) (*Manifest, error) {
+	line, body, ok := bytes.Cut(text, []byte("\n"))
+	words := strings.Split(string(line), " ")
+	if !ok || len(words) != 3 || words[0] != magic {
+		return nil, fmt.Errorf("%w: %s does not begin as a manifest does", ErrTorn, name)
+	}
+	if words[2] != digest(body) {
+		return nil, fmt.Errorf("%w: %s does not have the digest that it names: it was cut or changed", ErrTorn, name)
+	}
+	if words[1] != fmt.Sprint(Format) {
+		return nil, fmt.Errorf("%w: %s has format %s, this Almanac reads %d: use the one that wrote it", ErrTorn, name, words[1], Format)
+	}
+	var m Manifest
+	if err := json.Unmarshal(body, &m); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
+	}
+	return &m, nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,110 @@
+package backup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func example() *Manifest {
+	return &Manifest{
+		Format: Format, Version: "v1", Database: "almanac", Point: time.Date(2026, 11, 26, 17, 0, 0, 5, time.UTC),
+		Groups: []Group{{Name: groupTopics, Tables: []Table{{"app", 3, 1}}}}, Streams: []Stream{{Name: "EVENTS", Config: []byte(`{"name":"EVENTS"}`)}},
+	}
+}
+
+// A manifest in which any bit differs, or that was cut anywhere, is refused.
+func TestManifestIsWholeOrRefused(t *testing.T) {
+	t.Parallel()
+	m := example()
+	text, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(m.Name(), text)
+	if err != nil || !back.Point.Equal(m.Point) || back.Groups[0].Tables[0] != m.Groups[0].Tables[0] {
+		t.Fatalf("%+v, %v", back, err)
+	}
+	for i := range text {
+		if _, err := Decode("x", text[:i]); !errors.Is(err, ErrTorn) {
+			t.Fatalf("cut at %d: %v", i, err)
+		}
+		for bit := range 8 {
+			bad := append([]byte(nil), text...)
+			bad[i] ^= 1 << bit
+			if _, err := Decode("x", bad); !errors.Is(err, ErrTorn) {
+				t.Fatalf("bit %d of byte %d: %v", bit, i, err)
+			}
+		}
+	}
+}
+
+// A store names the object that differs, keeps what the newest backups have, and lets one process write.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if _, err := OpenStore(dir); !errors.Is(err, ErrBusy) {
+		t.Errorf("a second process: %v", err)
+	}
+	put := func(text string) Object {
+		o, err := s.Put([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	shared, first, second, left := put("shared"), put("first"), put("second"), put("of a backup that was killed")
+	if added := s.Added; put("shared") != shared || s.Added != added {
+		t.Error("what is there was written again")
+	}
+	commit := func(hour int, o Object) *Manifest {
+		m := example()
+		m.Point = m.Point.Add(time.Duration(hour) * time.Hour)
+		m.Groups[0].Files = []File{{"a", shared}, {"b", o}}
+		m.Ledger = shared
+		if err := s.Commit(m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	commit(1, first)
+	newest := commit(2, second)
+	if m, err := s.Newest(); err != nil || m.Name() != newest.Name() {
+		t.Fatalf("the newest is %v, %v", m, err)
+	}
+	if err := s.Check(newest, nil); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := s.Keep(1); err != nil || removed != 1 {
+		t.Fatalf("removed %d, %v", removed, err)
+	}
+	for o, want := range map[Object]bool{shared: true, second: true, first: false, left: false} {
+		if s.has(o) != want {
+			t.Errorf("object %s is there: %t", o.SHA256, !want)
+		}
+	}
+	path := s.path(second)
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("secone"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(newest, nil); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) || !strings.Contains(err.Error(), "tables topics: b") {
+		t.Errorf("a byte that differs: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(newest, nil); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a file that is gone: %v", err)
+	}
+}

@@ -1,0 +1,261 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// RestoreConfig is where a backup is put. All but Progress are required.
+type RestoreConfig struct {
+	NC *nats.Conn
+	// DB is of the target, and not meant for an engine yet.
+	DB    *tables.DB
+	Store *Store
+	// Files is where ClickHouse keeps its own backups, as this process sees it.
+	Files string
+	// Limits bound the streams where the backup's bounds are larger, and say how many copies there are.
+	Limits   schemas.StreamLimits
+	Progress func(Progress)
+}
+
+func (c *RestoreConfig) tell(what string, bytes int64) {
+	if c.Progress != nil {
+		c.Progress(Progress{what, bytes})
+	}
+}
+
+// Restore puts a backup into empty servers: tables, then streams, the registry last. It leaves its mark, which the caller
+// takes away (tables.DB.UnmarkRestore) once nothing is left to do. Where the mark is there already, it goes on: a stream is
+// left as it is, which must be whole, and tables are made again until the registry is there.
+//
+// The backup's files must have been compared with their digests (Store.Check).
+func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
+	if cfg.DB.Database != m.Database {
+		return fmt.Errorf("backup: it is of the database %s, and the target is %s: name that in the address of ClickHouse", m.Database, cfg.DB.Database)
+	}
+	js, err := jetstream.New(cfg.NC)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	here, err := existing(ctx, js, m)
+	if err != nil {
+		return err
+	}
+	marked, err := cfg.DB.BeingRestored(ctx)
+	if err != nil {
+		return err
+	}
+	held, err := cfg.DB.All(ctx)
+	if err != nil {
+		return err
+	}
+	if !marked && len(here)+len(held) > 0 {
+		return notEmpty(here, held)
+	}
+	if here[schemas.KVStream] {
+		return cfg.finished(ctx, js, m)
+	}
+	if err := cfg.DB.MarkRestore(ctx); err != nil {
+		return err
+	}
+	for _, h := range held {
+		if err := cfg.DB.DropForRestore(ctx, h.Name); err != nil {
+			return err
+		}
+	}
+	if err := cfg.tables(ctx, m); err != nil {
+		return err
+	}
+	for i := range m.Streams {
+		if s := &m.Streams[i]; s.Name != schemas.KVStream {
+			if err := cfg.stream(ctx, js, s); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range m.Streams {
+		if s := &m.Streams[i]; s.Name == schemas.KVStream {
+			return cfg.stream(ctx, js, s)
+		}
+	}
+	return fmt.Errorf("%w: it does not have the registry", ErrTorn)
+}
+
+// finished checks that the registry, which comes last, is whole. What was done since wrote into it.
+func (c *RestoreConfig) finished(ctx context.Context, js jetstream.JetStream, m *Manifest) error {
+	info, err := streams.Info(ctx, js, schemas.KVStream)
+	if err != nil {
+		return err
+	}
+	for i := range m.Streams {
+		if s := &m.Streams[i]; s.Name == schemas.KVStream && info.State.LastSeq < s.Last {
+			return halfRestored(s, &info.State)
+		}
+	}
+	return nil
+}
+
+// existing are the streams of the backup that the target has.
+func existing(ctx context.Context, js jetstream.JetStream, m *Manifest) (map[string]bool, error) {
+	here := map[string]bool{}
+	for i := range m.Streams {
+		_, err := streams.Open(ctx, js, m.Streams[i].Name)
+		switch {
+		case err == nil:
+			here[m.Streams[i].Name] = true
+		case !errors.Is(err, jetstream.ErrStreamNotFound):
+			return nil, fmt.Errorf("backup: stream %s: %w", m.Streams[i].Name, err)
+		}
+	}
+	return here, nil
+}
+
+func notEmpty(here map[string]bool, held []tables.Held) error {
+	var has []string
+	for name := range here {
+		has = append(has, "the stream "+name)
+	}
+	for _, h := range held {
+		has = append(has, "the table "+h.Name)
+	}
+	return fmt.Errorf("%w: it has %s. Nothing was changed: name servers or a data directory that have nothing of Almanac", ErrNotEmpty, has[0])
+}
+
+func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
+	release, err := useFiles(c.Files)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := c.DB.MakeDatabase(ctx); err != nil {
+		return err
+	}
+	for i := range m.Groups {
+		g := &m.Groups[i]
+		var done int64
+		for _, f := range g.Files {
+			if err := c.lay(filepath.Join(c.Files, folder(g.Name)), f); err != nil {
+				return err
+			}
+			done += f.Size
+			c.tell("files of "+g.Name, done)
+		}
+		names := make([]string, len(g.Tables))
+		for n, t := range g.Tables {
+			names[n] = t.Name
+		}
+		err := c.DB.Restore(ctx, names, folder(g.Name), func(p tables.CopyProgress) { c.tell("tables "+g.Name, int64(p.Bytes)) })
+		if err != nil {
+			return err
+		}
+		if err := sweepFiles(c.Files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lay puts a file where ClickHouse reads it.
+func (c *RestoreConfig) lay(dir string, f File) error {
+	if !filepath.IsLocal(f.Path) {
+		return fmt.Errorf("%w: it names the file %q", ErrDamaged, f.Path)
+	}
+	r, err := c.Store.Open(f.Object)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	path := filepath.Join(dir, f.Path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // ClickHouse may be another user
+		return fmt.Errorf("backup: %w", err)
+	}
+	w, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644) //nolint:gosec // as above
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
+}
+
+func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *Stream) error {
+	info, err := streams.Info(ctx, js, s.Name)
+	if err == nil { // of a restore that was killed
+		return halfRestored(s, &info.State)
+	}
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	config, err := c.adapted(s)
+	if err != nil {
+		return err
+	}
+	var done int64
+	err = restoreStream(ctx, c.NC, s, config, func(each func(*message) error) error {
+		for _, f := range s.Files {
+			chunk, err := c.Store.Read(f.Object)
+			if err != nil {
+				return err
+			}
+			if err := chunkMessages(chunk, each); err != nil {
+				return err
+			}
+			done += f.Size
+			c.tell("stream "+s.Name, done)
+		}
+		return nil
+	})
+	if err != nil {
+		return streams.TooSmall("stream "+s.Name, done, err)
+	}
+	if info, err = streams.Info(ctx, js, s.Name); err != nil {
+		return err
+	}
+	return halfRestored(s, &info.State)
+}
+
+// halfRestored refuses a stream that is not whole: the server was told of no end.
+func halfRestored(s *Stream, is *jetstream.StreamState) error {
+	if is.LastSeq == s.Last {
+		return nil
+	}
+	return fmt.Errorf("backup: the stream %s ends at %d, and that of the backup at %d: a restore was cut off there. Delete the stream with a program for NATS, such as nats, and restore again",
+		s.Name, is.LastSeq, s.Last)
+}
+
+// adapted is the configuration of a stream for the target: no larger than its limits, unless the stream is.
+func (c *RestoreConfig) adapted(s *Stream) (json.RawMessage, error) {
+	var holds int64
+	for _, f := range s.Files {
+		holds += f.Size
+	}
+	most := int64(0)
+	for _, cfg := range schemas.Streams(c.Limits) {
+		if cfg.Name == s.Name {
+			most = cfg.MaxBytes
+		}
+	}
+	if strings.HasPrefix(s.Name, "KV_") {
+		most = c.Limits.RegistryBytes
+	}
+	return withConfig(s.Config, func(cfg map[string]any) {
+		cfg["num_replicas"] = max(c.Limits.Replicas, 1)
+		if had, ok := cfg["max_bytes"].(json.Number); ok {
+			if n, err := had.Int64(); err == nil && (n <= 0 || n > most) {
+				cfg["max_bytes"] = max(most, holds+holds/4)
+			}
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// restoringName is a file that is there while a restore into the directory has not ended: what it holds is not whole.
+const restoringName = "RESTORING"
+
+// BackupsDir is where the engine of the data directory path keeps its own backups: it may write there, and so may we.
+func BackupsDir(path string) string { return filepath.Join(path, engineName, "data", "backups") }
+
+// BeginRestore marks the directory, and removes what a restore left there that did not end.
+func (d *DataDir) BeginRestore() error {
+	mark := filepath.Join(d.path, restoringName)
+	if _, err := os.Stat(mark); err == nil {
+		for _, name := range []string{natsName, engineName} {
+			if err := os.RemoveAll(filepath.Join(d.path, name)); err != nil {
+				return fmt.Errorf("removing what a restore left that did not end: %w", err)
+			}
+		}
+		return nil
+	}
+	for _, name := range []string{natsName, engineName} {
+		if _, err := os.Stat(filepath.Join(d.path, name)); err == nil {
+			return fmt.Errorf("%w: %s has streams and tables: give a new or an empty directory by --data", ErrDirUsed, d.path)
+		}
+	}
+	return writeFile(mark, []byte("almanac restore\n"))
+}
+
+// EndRestore takes the mark away: the directory is whole.
+func (d *DataDir) EndRestore() error {
+	err := os.Remove(filepath.Join(d.path, restoringName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// checkRestored refuses a directory into which a restore did not end.
+func checkRestored(path string) error {
+	if _, err := os.Stat(filepath.Join(path, restoringName)); err == nil {
+		return fmt.Errorf("%w: %s: run `almanac restore` again, or give another directory by --data", ErrDirHalf, path)
+	}
+	return nil
+}
