@@ -25,6 +25,7 @@ import (
 // settings are the effective values of every key.
 type settings struct {
 	Data            string
+	ColdDir         string
 	Ports           string
 	HTTP            string
 	OTLPHTTP        string
@@ -105,6 +106,12 @@ type key struct {
 var keys = []key{
 	{name: "data", def: defaultData(), usage: "`DIR` of the data (default ~/.local/share/almanac)", set: func(s *settings, v string) (err error) {
 		s.Data, err = filepath.Abs(v)
+		return err
+	}},
+	{name: "cold_dir", usage: "`DIR` on another disk for shards older than their topic's cold_after_days (up; it is kept, as the data directory is)", set: func(s *settings, v string) (err error) {
+		if v != "" {
+			s.ColdDir, err = filepath.Abs(v)
+		}
 		return err
 	}},
 	{name: "ports", def: portsDefault, usage: "`PORTS`: default (NATS 4222, ClickHouse 8123 and 9000, HTTP 7070, OTLP 4317 and 4318) or auto (free ones)",

@@ -43,7 +43,7 @@ The topics of the settings file are declared, and the topic app if there is none
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.up),
 	}
-	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "shutdown_timeout")
+	keyFlags(cmd.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "shutdown_timeout")
 	keyFlags(cmd.Flags(), shipperKeys...)
 	keyFlags(cmd.Flags(), timerKeys...)
 	return cmd

@@ -24,10 +24,11 @@ type reach struct {
 const Unconfined = "this kernel cannot confine the engine (that takes Landlock, Linux 5.19 or later): " +
 	"all who may run SQL read every file that this process may read. Run it under a user of its own that has no other files"
 
-// engineAccess is the access of an engine that keeps its data in data and reads its two configuration files in config.
-func engineAccess(data, config string, e Engine, ports ...int) reach {
+// engineAccess is the access of an engine that keeps its data in data, the directories of its disks, and reads its two
+// configuration files in config.
+func engineAccess(data []string, config string, e Engine, ports ...int) reach {
 	a := reach{
-		Write:   []string{data},
+		Write:   data,
 		Read:    append([]string{config}, systemDirs...),
 		Files:   append([]string{e.Path, selfExe}, systemFiles...),
 		Devices: []string{"/dev/null"},

@@ -24,6 +24,8 @@ type ClickHouse struct {
 	version  string
 	log      *engineLog
 	lock     *os.File
+	cold     string // where the engine writes of ColdDir; "" for none
+	coldLock *os.File
 
 	child atomic.Pointer[child] // nil while down
 }
@@ -182,6 +184,9 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 	if c.lock, err = lockEngine(ctx, filepath.Join(dir, "engine.lock")); err != nil {
 		return err
 	}
+	if err := c.claimCold(ctx); err != nil {
+		return fmt.Errorf("embedded ClickHouse: %w", err)
+	}
 	if c.log, err = openEngineLog(filepath.Join(dir, "engine.log"), engineLogBytes); err != nil {
 		return err
 	}
@@ -204,14 +209,24 @@ func (c *ClickHouse) release() {
 	if c.log != nil {
 		c.log.close()
 	}
-	if c.lock != nil {
-		_ = c.lock.Close()
+	for _, lock := range []*os.File{c.lock, c.coldLock} {
+		if lock != nil {
+			_ = lock.Close()
+		}
 	}
 }
 
 // The engine may write below dataDir and read configDir. What lies beside them is not for it: the passwords do.
 func (c *ClickHouse) dataDir() string   { return filepath.Join(c.cfg.Dir, "data") }
 func (c *ClickHouse) configDir() string { return filepath.Join(c.cfg.Dir, "config") }
+
+// disks are the directories that the engine may write to.
+func (c *ClickHouse) disks() []string {
+	if c.cold == "" {
+		return []string{c.dataDir()}
+	}
+	return []string{c.dataDir(), c.cold}
+}
 
 // claimPorts decides on both ports and writes the configuration that names them.
 func (c *ClickHouse) claimPorts() error {
@@ -240,6 +255,9 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		TCPPort:           tcp,
 		HTTPPort:          http,
 		DataPath:          c.dataDir(),
+		ColdPath:          c.cold,
+		StoragePolicy:     StoragePolicy,
+		VolumeCold:        VolumeCold,
 		UsersFile:         filepath.Join(c.configDir(), usersName),
 		MaxMemoryBytes:    c.cfg.MaxMemoryBytes,
 		CacheBytes:        c.cfg.MaxMemoryBytes / 16, // three such caches leave four fifths for queries and merges

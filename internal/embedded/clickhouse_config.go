@@ -18,6 +18,10 @@ type ClickHouseConfig struct {
 	// Dir holds the engine's data, configuration, passwords and log. Created when missing.
 	Dir string
 
+	// ColdDir is a directory on another disk, to which partitions may be moved: the volume VolumeCold of the storage
+	// policy StoragePolicy. It is kept: an engine that had one has it at each start. Default: none.
+	ColdDir string
+
 	// Database for Almanac's tables, created with the Atomic engine when missing. Default "almanac".
 	Database string
 

@@ -30,6 +30,9 @@ type engineFiles struct {
 	TCPPort           int
 	HTTPPort          int
 	DataPath          string
+	ColdPath          string
+	StoragePolicy     string
+	VolumeCold        string
 	UsersFile         string
 	MaxMemoryBytes    int64
 	CacheBytes        int64
@@ -46,7 +49,7 @@ type engineFiles struct {
 
 // write puts config.xml and users.xml into dir.
 func (f engineFiles) write(dir string) error {
-	f.DataPath, f.UsersFile = escaped(f.DataPath), escaped(f.UsersFile)
+	f.DataPath, f.ColdPath, f.UsersFile = escaped(f.DataPath), escaped(f.ColdPath), escaped(f.UsersFile)
 	for name, path := range map[string]string{
 		"config.xml.tmpl": filepath.Join(dir, configName),
 		"users.xml.tmpl":  filepath.Join(dir, usersName),

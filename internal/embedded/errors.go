@@ -37,6 +37,8 @@ var (
 	ErrDirHalf = errors.New("data directory is half restored")
 	// ErrDiskSpace: too little free space to start.
 	ErrDiskSpace = errors.New("too little disk space")
+	// ErrColdDir: the second directory of the engine is not there, or is not its own.
+	ErrColdDir = errors.New("unusable cold directory")
 	// ErrNoAddresses: no process runs on the data directory.
 	ErrNoAddresses = errors.New("no Almanac is running")
 )

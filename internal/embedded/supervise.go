@@ -133,7 +133,7 @@ func (c *ClickHouse) command() (path string, argv []string, mark string, err err
 	if err != nil {
 		return "", nil, "", err
 	}
-	first := confinement{Access: engineAccess(c.dataDir(), c.configDir(), c.cfg.Engine, tcp, http)}
+	first := confinement{Access: engineAccess(c.disks(), c.configDir(), c.cfg.Engine, tcp, http)}
 	config := "--config-file=" + filepath.Join(c.configDir(), configName)
 	if c.cfg.Engine.Kind == EngineBinary {
 		first.Program = c.cfg.Engine.Path

@@ -92,6 +92,7 @@ func start(accountsOf *embedded.ClickHouse) (engine *embedded.ClickHouse, stop f
 	engine, err = embedded.NewClickHouse(embedded.ClickHouseConfig{
 		Engine:   found,
 		Dir:      filepath.Join(dir, "clickhouse"),
+		ColdDir:  filepath.Join(dir, "cold"),
 		Readable: []string{databasePrefix + "*"},
 		Hidden:   []string{"hidden_from_readers"},
 		Log: func(level embedded.Level, part, text string) {
