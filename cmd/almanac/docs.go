@@ -182,7 +182,7 @@ func (a *app) body(ctx context.Context, c *documents.Collection) ([]byte, error)
 
 func (a *app) docsGet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "get TOPIC ID", Short: "Load a document", Args: arguments(2, 2), Annotations: exits{exitFailed: "no such document, or failed"}.declared(),
+		Use: "get TOPIC ID", Short: "Load a document", Args: arguments(2, 2), Annotations: exits{exitFailed: "no such document, or failed", exitConflict: "others changed the document each time it was read"}.declared(),
 		Example: `  almanac docs get customers c-1 -o json`,
 		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
 			load := c.Load

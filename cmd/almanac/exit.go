@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/send"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query/filter"
@@ -49,7 +52,7 @@ func exitCode(err error, by os.Signal) int {
 		return exitInterrupted
 	case errors.Is(err, errPartial):
 		return exitPartial
-	case errors.Is(err, documents.ErrExists), errors.Is(err, documents.ErrVersion), errors.Is(err, documents.ErrLocked), errors.Is(err, documents.ErrPath):
+	case isConflict(err):
 		return exitConflict
 	case errors.Is(err, embedded.ErrHung):
 		return exitHung
@@ -60,6 +63,14 @@ func exitCode(err error, by os.Signal) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// isConflict reports whether nothing was done because of what is there, as HTTP's 409, 412 and 423 say of the same errors.
+func isConflict(err error) bool {
+	return slices.ContainsFunc([]error{
+		documents.ErrExists, documents.ErrVersion, documents.ErrLocked, documents.ErrPath, documents.ErrBusy,
+		timer.ErrExists, timer.ErrRevision, timer.ErrFiring, timer.ErrState, fronts.ErrConflict, registry.ErrGroupChange,
+	}, func(is error) bool { return errors.Is(err, is) })
 }
 
 // formatError returns an error as people read it: a filter with a caret below the place.

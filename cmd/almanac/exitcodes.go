@@ -103,7 +103,9 @@ var (
 	// linesRefused is of verbs that import lines.
 	linesRefused = exits{exitPartial: "some lines were refused; each is named"}
 	// otherDocument is of verbs that change documents.
-	otherDocument = exits{exitConflict: "the document exists, has another version, is under another path, or is locked"}
+	otherDocument = exits{exitConflict: "the document exists, has another version, is under another path, is locked, or was changed by others each time"}
+	// otherTimer is of verbs that change timers.
+	otherTimer = exits{exitConflict: "the timer exists with another content, has another revision, is being called, or is in another state"}
 	// erasing is of verbs that erase.
 	erasing = exits{exitOK: "erased", exitPartial: "not certified; the reason is printed"}
 	// lettersStay is of verbs that send dead letters again, or drop them.

@@ -19,8 +19,9 @@ import (
 
 func (a *app) timersCommand() *cobra.Command {
 	create := &cobra.Command{
-		Use:   "create GROUP ID",
-		Short: "Schedule a callback",
+		Annotations: otherTimer.declared(),
+		Use:         "create GROUP ID",
+		Short:       "Schedule a callback",
 		Long: `Schedule a callback: at the due time the URL gets a POST with the timer's id and
 payload. Creating the same timer again is fine; another content under the id is
 refused unless --replace is passed.`,
@@ -36,17 +37,18 @@ refused unless --replace is passed.`,
 	)
 	outputFlag(create, asTable, asJSON)
 	update := &cobra.Command{
-		Use:     "update GROUP ID",
-		Short:   "Change a pending timer",
-		Example: `  almanac timers update mails welcome-17 --due +1h --if-revision 1`,
-		Args:    arguments(2, 2),
-		RunE:    a.does(a.timersUpdate),
+		Annotations: otherTimer.declared(),
+		Use:         "update GROUP ID",
+		Short:       "Change a pending timer",
+		Example:     `  almanac timers update mails welcome-17 --due +1h --if-revision 1`,
+		Args:        arguments(2, 2),
+		RunE:        a.does(a.timersUpdate),
 	}
 	timerFlags(update)
 	addFlags(update, signedFlag("if-revision", "only if it has this `REVISION` (default: any)"))
 	outputFlag(update, asTable, asJSON)
 	rm := &cobra.Command{
-		Annotations: exits{exitPartial: "some of --exported were not cancelled; each is named"}.declared(),
+		Annotations: exits{exitPartial: "some of --exported were not cancelled; each is named", exitConflict: otherTimer[exitConflict]}.declared(),
 		Use:         "rm GROUP [ID]", Short: "Cancel a timer, or those that were exported", Args: arguments(1, 2), RunE: a.does(a.timersRemove),
 		Example: `  almanac timers rm mails welcome-17
   almanac timers rm mails --exported < mails.ndjson`,
@@ -62,12 +64,13 @@ refused unless --replace is passed.`,
 	for use, v := range map[string]struct {
 		short string
 		do    verb
+		exits exits
 	}{
-		"get GROUP ID":   {"Show a timer", a.timersGet},
-		"fire GROUP ID":  {"Make a pending timer due now", a.timersFire},
-		"retry GROUP ID": {"Make a failed timer pending again, due now", a.timersRetry},
+		"get GROUP ID":   {"Show a timer", a.timersGet, nil},
+		"fire GROUP ID":  {"Make a pending timer due now", a.timersFire, otherTimer},
+		"retry GROUP ID": {"Make a failed timer pending again, due now", a.timersRetry, otherTimer},
 	} {
-		c := &cobra.Command{Use: use, Short: v.short, Args: arguments(2, 2), RunE: a.does(v.do)}
+		c := &cobra.Command{Use: use, Short: v.short, Args: arguments(2, 2), RunE: a.does(v.do), Annotations: v.exits.declared()}
 		outputFlag(c, asTable, asJSON)
 		verbs = append(verbs, c)
 	}

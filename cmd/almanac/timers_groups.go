@@ -20,8 +20,9 @@ import (
 
 func (a *app) timersGroupsCommand() *cobra.Command {
 	apply := &cobra.Command{
-		Use:   "apply GROUP",
-		Short: "Make a group of timers, or change its settings",
+		Annotations: exits{exitConflict: "the group has another number of slots, which stays"}.declared(),
+		Use:         "apply GROUP",
+		Short:       "Make a group of timers, or change its settings",
 		Long: `Make a group of timers, or change its settings. Its topic is made with the first
 group. Slots stay as they are: timers are spread over them by their ids.`,
 		Example: `  almanac timers groups apply mails --slots 256

@@ -55,7 +55,7 @@ func TestTimers(t *testing.T) {
 			t.Errorf("%s 0: %d: %s", flag, r.code, r.err)
 		}
 	}
-	if r := b.run("", "timers", "groups", "apply", "mails", "--slots", "32"); r.code == 0 || !strings.Contains(r.err, "frozen") {
+	if r := b.run("", "timers", "groups", "apply", "mails", "--slots", "32"); r.code != exitConflict || !strings.Contains(r.err, "frozen") {
 		t.Errorf("other slots: exit %d, %s", r.code, r.err)
 	}
 	create := func(id, due, payload string, more ...string) {
@@ -65,6 +65,14 @@ func TestTimers(t *testing.T) {
 	create("good", "+1s", `{"n":1}`)
 	create("bad", "+0s", `{"bad":1}`, "--attempts", "3")
 	create("gone", "+1h", `{}`)
+	for _, args := range [][]string{
+		{"retry", "mails", "gone"}, {"create", "mails", "gone", "--due", "+2h", "--url", hook.URL, "--payload", `{"other":1}`},
+		{"update", "mails", "gone", "--due", "+2h", "--if-revision", "7"}, {"rm", "mails", "gone", "--if-revision", "7"},
+	} {
+		if r := b.run("", append([]string{"timers"}, args...)...); r.code != exitConflict {
+			t.Errorf("timers %v: exit %d, %s", args, r.code, r.err)
+		}
+	}
 	b.ok("", "timers", "rm", "mails", "gone")
 	if r := b.run("", "timers", "rm", "mails", "gone"); r.code != exitFailed || !strings.Contains(r.err, "not-found") {
 		t.Errorf("the second rm: exit %d, %s", r.code, r.err)
@@ -73,6 +81,9 @@ func TestTimers(t *testing.T) {
 	is("bad", "failed")
 	if tm := get("good"); tm.Attempt != 1 || tm.Revision != 1 || tm.Due.IsZero() || tm.Status != 200 {
 		t.Errorf("%+v", tm)
+	}
+	if r := b.run("", "timers", "retry", "mails", "good"); r.code != exitConflict {
+		t.Errorf("retry of a timer that is done: exit %d, %s", r.code, r.err)
 	}
 	if n := calls.Load(); n != 2 {
 		t.Errorf("%d calls, want 2", n)

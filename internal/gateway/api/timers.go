@@ -61,28 +61,26 @@ func timerTopic(p *params) string {
 	return schemas.DefaultTimerTopic
 }
 
+// timerErrors are the refusals of timers that are not of one timer's state.
+var timerErrors = rules{
+	{registry.ErrGroupChange, http.StatusConflict, string(timer.CodeGroupChange), ""},
+	{fronts.ErrLost, http.StatusServiceUnavailable, "lost_front", "the operator runs `almanac repair`; then send the request again"},
+	{fronts.ErrReplaced, http.StatusServiceUnavailable, "replaced", "the operator runs `almanac repair`, which puts back what is stored; then send the request again"},
+	{fronts.ErrFull, http.StatusInsufficientStorage, "full", "timers leave once they are over and stored; `almanac streams` shows who holds TIMERS, `almanac streams apply TIMERS` gives it more room"},
+	{fronts.ErrStore, http.StatusInsufficientStorage, "store_full", "the operator makes room for NATS; `almanac doctor` says where"},
+	{fronts.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown", "read the timer, or send the same request again: a creation of the same content is the same timer"},
+	{fronts.ErrCut, http.StatusServiceUnavailable, "cut", "send the request again"},
+	{fronts.ErrConflict, http.StatusConflict, "busy", "send the request again"},
+}
+
 // timerError is an error about timers for the client, with its own code.
 func timerError(err error) error {
-	var refused *timer.Refusal
-	switch {
-	case errors.As(err, &refused):
-		return request.Refuse(refusedStatus(refused), string(refused.Code), refused.Text, "")
-	case errors.Is(err, registry.ErrGroupChange):
-		return request.Refuse(http.StatusConflict, string(timer.CodeGroupChange), err.Error(), "")
-	case errors.Is(err, fronts.ErrLost):
-		return request.Refuse(http.StatusServiceUnavailable, "front_lost", err.Error(), "the operator runs `almanac repair`; then send the request again")
-	case errors.Is(err, fronts.ErrReplaced):
-		return request.Refuse(http.StatusServiceUnavailable, "replaced", err.Error(), "the operator runs `almanac repair`, which puts back what is stored; then send the request again")
-	case errors.Is(err, fronts.ErrFull):
-		return request.Refuse(http.StatusInsufficientStorage, "full", err.Error(), "timers leave once they are over and stored; `almanac streams` shows who holds TIMERS, `almanac streams apply TIMERS` gives it more room")
-	case errors.Is(err, fronts.ErrStore):
-		return request.Refuse(http.StatusInsufficientStorage, "store_full", err.Error(), "the operator makes room for NATS; `almanac doctor` says where")
-	case errors.Is(err, fronts.ErrUnknown):
-		return request.Refuse(http.StatusServiceUnavailable, "outcome_unknown", err.Error(), "read the timer, or send the same request again: a creation of the same content is the same timer")
-	case errors.Is(err, fronts.ErrCut):
-		return request.Refuse(http.StatusServiceUnavailable, "cut", err.Error(), "send the request again")
-	case errors.Is(err, fronts.ErrConflict):
-		return request.Refuse(http.StatusConflict, "busy", err.Error(), "send the request again")
+	var own *timer.Refusal
+	if errors.As(err, &own) {
+		return request.Refuse(refusedStatus(own), string(own.Code), own.Text, "")
+	}
+	if refused := timerErrors.of(err); refused != nil {
+		return refused
 	}
 	return err
 }
