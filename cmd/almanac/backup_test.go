@@ -303,3 +303,46 @@ func (b *box) damaged(t *testing.T, random *rand.Rand, dest string) {
 	}
 	b.ok("", "restore", dest, "--check")
 }
+
+// A backup goes into empty servers that are named, once, and into no others.
+func TestRestoreIntoServers(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	up := b.up()
+	b.ok(lines(500), "send", "app")
+	b.inTheEnd(500)
+	dest, files := filepath.Join(b.dir, "backups"), filepath.Join(b.dir, "files")
+	b.ok("", "backup", dest)
+	if code := up.stop(syscall.SIGTERM); code != exitOK {
+		t.Errorf("up ended with %d", code)
+	}
+	srv := embeddedtest.Start(t)
+	// As where the engine has its backups elsewhere, and this machine has that directory too.
+	if err := os.Symlink(srv.Engine.BackupsDir(), files); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(srv.Engine.BackupsDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	servers := []string{"--nats", srv.NATSURL, "--clickhouse", srv.HTTPDSN()}
+	restore := func(args ...string) result {
+		return b.run("", append(append([]string{"restore", dest, "--yes", "--events-bytes", "64MiB", "--shards-bytes", "64MiB"}, servers...), args...)...)
+	}
+	if r := restore(); r.code != exitUsage || !strings.Contains(r.err, "--clickhouse-files") {
+		t.Errorf("without the engine's directory: exit %d, %s", r.code, r.err)
+	}
+	if r := b.run("", "restore", dest, "--yes", "--nats", srv.NATSURL); r.code != exitUsage {
+		t.Errorf("with one server: exit %d, %s", r.code, r.err)
+	}
+	r := restore("--clickhouse-files", files)
+	if r.code != exitOK {
+		t.Fatalf("exit %d: %s", r.code, r.err)
+	}
+	contains(t, r.err, "proven", "as of ", "without a ledger")
+	if again := restore("--clickhouse-files", files); again.code != exitFailed || !strings.Contains(again.err, "not empty") {
+		t.Errorf("a second time: exit %d, %s", again.code, again.err)
+	}
+	if n := strings.TrimSpace(b.ok("", append([]string{"query", "app", "--count", "-o", "table"}, servers...)...)); n != "500" {
+		t.Errorf("%s events are found", n)
+	}
+}

@@ -205,14 +205,18 @@ func (r *restoring) open(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	r.s.Ports = portsAuto
-	servers, err := startServers(ctx, r.s, dir, r.log)
+	// A sync for each message would take most of the time. Until all is on disk the directory is marked, and a restore begins again.
+	servers, err := startServers(ctx, r.s, dir, r.log, func(c *embedded.NATSConfig) { c.NoSync = true })
 	if err != nil {
 		r.stop()
 		return err
 	}
 	r.stop = func() { servers.Stop(); _ = dir.Close() }
 	r.connect = func(user, name string) (*nats.Conn, error) { return servers.connect(user, name, r.log) }
-	r.files, r.limits, r.whole = embedded.BackupsDir(dir.Path()), servers.limits(), dir.EndRestore
+	r.files, r.limits, r.whole = embedded.BackupsDir(dir.Path()), servers.limits(), func() error {
+		servers.Stop()
+		return dir.EndRestore()
+	}
 	e := servers.ClickHouse
 	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
 	if err == nil {

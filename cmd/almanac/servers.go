@@ -25,7 +25,7 @@ type servers struct {
 }
 
 // startServers starts both at once and returns when both answer.
-func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log zerolog.Logger) (*servers, error) {
+func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log zerolog.Logger, change ...func(*embedded.NATSConfig)) (*servers, error) {
 	var own *embedded.NATS
 	var passwords map[string]string
 	if !isURL(s.NATS) {
@@ -36,9 +36,11 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 		if passwords, err = dir.NATSPasswords(); err != nil {
 			return nil, err
 		}
-		if own, err = embedded.NewNATS(embedded.NATSConfig{
-			Dir: dir.NATSDir(), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords, Log: serverLog(log),
-		}); err != nil {
+		config := embedded.NATSConfig{Dir: dir.NATSDir(), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords, Log: serverLog(log)}
+		for _, f := range change {
+			f(&config)
+		}
+		if own, err = embedded.NewNATS(config); err != nil {
 			return nil, configError{err}
 		}
 	}

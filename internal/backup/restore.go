@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -43,9 +42,6 @@ func (c *RestoreConfig) tell(what string, bytes int64) {
 //
 // The backup's files must have been compared with their digests (Store.Check).
 func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
-	if cfg.DB.Database != m.Database {
-		return fmt.Errorf("backup: it is of the database %s, and the target is %s: name that in the address of ClickHouse", m.Database, cfg.DB.Database)
-	}
 	js, err := jetstream.New(cfg.NC)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
@@ -157,7 +153,7 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 		for n, t := range g.Tables {
 			names[n] = t.Name
 		}
-		err := c.DB.Restore(ctx, names, folder(g.Name), func(p tables.CopyProgress) { c.tell("tables "+g.Name, int64(p.Bytes)) })
+		err := c.DB.Restore(ctx, m.Database, names, folder(g.Name), func(p tables.CopyProgress) { c.tell("tables "+g.Name, int64(p.Bytes)) })
 		if err != nil {
 			return err
 		}
@@ -198,7 +194,7 @@ func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *S
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	config, err := c.adapted(s)
+	config, most, err := c.adapted(s)
 	if err != nil {
 		return err
 	}
@@ -218,7 +214,7 @@ func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *S
 		return nil
 	})
 	if err != nil {
-		return streams.TooSmall("stream "+s.Name, done, err)
+		return streams.TooSmall("stream "+s.Name, most, err)
 	}
 	if info, err = streams.Info(ctx, js, s.Name); err != nil {
 		return err
@@ -235,27 +231,29 @@ func halfRestored(s *Stream, is *jetstream.StreamState) error {
 		s.Name, is.LastSeq, s.Last)
 }
 
-// adapted is the configuration of a stream for the target: no larger than its limits, unless the stream is.
-func (c *RestoreConfig) adapted(s *Stream) (json.RawMessage, error) {
+// adapted is the configuration of a stream for the target, and its bound: no larger than the target's, unless the stream is.
+func (c *RestoreConfig) adapted(s *Stream) (config json.RawMessage, most int64, err error) {
 	var holds int64
 	for _, f := range s.Files {
 		holds += f.Size
 	}
-	most := int64(0)
+	limit := c.Limits.RegistryBytes
 	for _, cfg := range schemas.Streams(c.Limits) {
 		if cfg.Name == s.Name {
-			most = cfg.MaxBytes
+			limit = cfg.MaxBytes
 		}
 	}
-	if strings.HasPrefix(s.Name, "KV_") {
-		most = c.Limits.RegistryBytes
+	var had struct {
+		MaxBytes int64 `json:"max_bytes"`
 	}
-	return withConfig(s.Config, func(cfg map[string]any) {
-		cfg["num_replicas"] = max(c.Limits.Replicas, 1)
-		if had, ok := cfg["max_bytes"].(json.Number); ok {
-			if n, err := had.Int64(); err == nil && (n <= 0 || n > most) {
-				cfg["max_bytes"] = max(most, holds+holds/4)
-			}
-		}
+	if err := json.Unmarshal(s.Config, &had); err != nil {
+		return nil, 0, fmt.Errorf("backup: configuration of the stream %s: %w", s.Name, err)
+	}
+	if most = had.MaxBytes; most <= 0 || most > limit {
+		most = max(limit, 2*holds) // as files they are compressed
+	}
+	config, err = withConfig(s.Config, func(cfg map[string]any) {
+		cfg["num_replicas"], cfg["max_bytes"] = max(c.Limits.Replicas, 1), most
 	})
+	return config, most, err
 }

@@ -15,6 +15,9 @@ import (
 
 const askRestore = "$JS.API.STREAM.RESTORE."
 
+// pieceBytes is how much a server gets at once. It syncs each message of a piece, and gives up on one that takes it 5 s.
+const pieceBytes = 32 << 10
+
 // restoreStream makes a stream of messages, which keep their sequences and times, under a configuration.
 func restoreStream(ctx context.Context, nc *nats.Conn, s *Stream, config json.RawMessage, messages func(func(*message) error) error) error {
 	request, err := json.Marshal(map[string]any{"config": config, "state": struct{}{}})
@@ -43,7 +46,7 @@ func restoreStream(ctx context.Context, nc *nats.Conn, s *Stream, config json.Ra
 
 // pack writes the archive of a stream as a server reads it.
 func pack(w io.Writer, s *Stream, messages func(func(*message) error) error) error {
-	enc := s2.NewWriter(w)
+	enc := s2.NewWriter(w, s2.WriterUncompressed(), s2.WriterBlockSize(pieceBytes), s2.WriterConcurrency(1))
 	a := archive.NewWriter(enc)
 	first := s.First
 	if s.Messages == 0 {
@@ -68,7 +71,7 @@ func pack(w io.Writer, s *Stream, messages func(func(*message) error) error) err
 
 // sendPieces sends all that r has, and the end, to which the server answers once the stream is there.
 func sendPieces(ctx context.Context, nc *nats.Conn, subject string, r io.Reader) error {
-	buf := make([]byte, min(512<<10, int(nc.MaxPayload())))
+	buf := make([]byte, min(pieceBytes, int(nc.MaxPayload())))
 	for {
 		n, err := io.ReadFull(r, buf)
 		if n > 0 {

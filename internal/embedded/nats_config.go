@@ -24,7 +24,8 @@ type NATSConfig struct {
 	// already used by the store, so that the rest is left to ClickHouse and to everybody else.
 	MaxStoreBytes int64
 
-	// NoSync acknowledges before the bytes are on disk. Only for tests: a power cut then loses accepted events.
+	// NoSync acknowledges before the bytes are on disk: a power cut then loses accepted events. For tests, and for a restore, which
+	// begins again.
 	NoSync bool
 
 	// MinFreeBytes is the free space JetStream is brought back at after a full disk. Default 128 MiB: below it the

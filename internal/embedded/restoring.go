@@ -6,13 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // restoringName is a file that is there while a restore into the directory has not ended: what it holds is not whole.
 const restoringName = "RESTORING"
 
 // BackupsDir is where the engine of the data directory path keeps its own backups: it may write there, and so may we.
-func BackupsDir(path string) string { return filepath.Join(path, engineName, "data", "backups") }
+func BackupsDir(path string) string { return backupsBelow(filepath.Join(path, engineName)) }
+
+// BackupsDir is where an engine that this process started keeps its own backups.
+func (c *ClickHouse) BackupsDir() string { return backupsBelow(c.cfg.Dir) }
+
+func backupsBelow(engineDir string) string { return filepath.Join(engineDir, "data", "backups") }
 
 // BeginRestore marks the directory, and removes what a restore left there that did not end.
 func (d *DataDir) BeginRestore() error {
@@ -33,8 +40,9 @@ func (d *DataDir) BeginRestore() error {
 	return writeFile(mark, []byte("almanac restore\n"))
 }
 
-// EndRestore takes the mark away: the directory is whole.
+// EndRestore takes the mark away: the directory is whole. The servers have ended, and what they wrote is on disk before the mark goes.
 func (d *DataDir) EndRestore() error {
+	unix.Sync()
 	err := os.Remove(filepath.Join(d.path, restoringName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

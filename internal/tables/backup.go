@@ -47,18 +47,22 @@ func (db *DB) BackUp(ctx context.Context, names []string, to, base string, progr
 	if base != "" {
 		settings = " SETTINGS base_backup = File('" + base + "')"
 	}
-	return db.copied(ctx, "backing up "+strings.Join(names, ", "), "BACKUP "+db.tableList(names)+" TO File('"+to+"')"+settings, progress)
+	return db.copied(ctx, "backing up "+strings.Join(names, ", "), "BACKUP "+tableList(db.Database, "", names)+" TO File('"+to+"')"+settings, progress)
 }
 
-// Restore has ClickHouse make tables of a backup that is whole in a folder.
-func (db *DB) Restore(ctx context.Context, names []string, from string, progress func(CopyProgress)) error {
-	return db.copied(ctx, "restoring "+strings.Join(names, ", "), "RESTORE "+db.tableList(names)+" FROM File('"+from+"')", progress)
+// Restore has ClickHouse make tables of a backup of a database that is whole in a folder.
+func (db *DB) Restore(ctx context.Context, database string, names []string, from string, progress func(CopyProgress)) error {
+	return db.copied(ctx, "restoring "+strings.Join(names, ", "), "RESTORE "+tableList(database, db.Database, names)+" FROM File('"+from+"')", progress)
 }
 
-func (db *DB) tableList(names []string) string {
+// tableList are tables of a database, and what they are to be in another.
+func tableList(database, as string, names []string) string {
 	list := make([]string, len(names))
 	for i, name := range names {
-		list[i] = "TABLE " + sql.QuotedTable(db.Database, name)
+		list[i] = "TABLE " + sql.QuotedTable(database, name)
+		if as != "" {
+			list[i] += " AS " + sql.QuotedTable(as, name)
+		}
 	}
 	return strings.Join(list, ", ")
 }
