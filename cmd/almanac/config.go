@@ -66,7 +66,8 @@ the operator's password: for programs that do more than send.`,
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
 		keyFlags(c.Flags(), timerKeys...)
-		keyFlags(c.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "shutdown_timeout")
+		keyFlags(c.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window")
+		keyFlags(c.Flags(), drainKeys...)
 	}
 	return usageGroup(&cobra.Command{
 		Use:   "config",

@@ -29,7 +29,8 @@ and a token.`,
 		Args: arguments(0, 0),
 		RunE: a.does(a.gateway),
 	}
-	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "shutdown_timeout")
+	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once")
+	keyFlags(cmd.Flags(), drainKeys...)
 	keyFlags(cmd.Flags(), shipperKeys...)
 	return cmd
 }
@@ -69,7 +70,9 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 	defer in.close()
 	g := in.gateway(s, log)
 	defer one.close()
-	return runParts(ctx, s.ShutdownTimeout, g, partFunc(func(ctx context.Context) error {
+	working, end := draining(ctx, s, log, in.drain)
+	defer end()
+	return runStages(working, s.ShutdownTimeout, stage{g}, stage{partFunc(func(ctx context.Context) error {
 		// begin calls this again while an error may pass. openTables does not connect: its only
 		// error, a bad address, ends the gateway.
 		ready, err := one.begin(ctx, func(ctx context.Context) error {
@@ -102,7 +105,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			<-ctx.Done()
 		}
 		return err
-	}))
+	})})
 }
 
 // inputs are the listeners of a gateway.
@@ -158,6 +161,13 @@ func (in *inputs) name(a *embedded.Addresses) {
 	}
 	in.otlp.name(a)
 	in.shippers.name(a)
+}
+
+// drain says that the process ends.
+func (in *inputs) drain() {
+	if in.http != nil {
+		in.http.health.Drain()
+	}
 }
 
 func (in *inputs) probe(ask func(context.Context) []string) {

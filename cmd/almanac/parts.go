@@ -162,38 +162,6 @@ func sayAgreed(log zerolog.Logger, did erasure.Agreed) {
 	}
 }
 
-// runParts runs them until ctx ends or one fails, and then waits for the others
-// for at most patience.
-func runParts(ctx context.Context, patience time.Duration, parts ...part) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, len(parts))
-	for _, p := range parts {
-		go func() { ended <- p.Run(ctx) }()
-	}
-	var first error
-	var late <-chan time.Time
-	stopping := ctx.Done()
-	for left := len(parts); left > 0; {
-		select {
-		case <-stopping:
-			stopping = nil
-			timer := time.NewTimer(patience)
-			defer timer.Stop()
-			late = timer.C
-		case err := <-ended:
-			left--
-			if err != nil && first == nil {
-				first = err
-			}
-			cancel()
-		case <-late:
-			return fmt.Errorf("%d parts did not end within shutdown_timeout (%s); what was accepted is on disk", left, patience)
-		}
-	}
-	return first
-}
-
 // rationer lets one message of a kind through in a while: a fault that comes a
 // hundred times a second is told once, with how often it was held back.
 type rationer struct {

@@ -17,7 +17,8 @@ run: they share the lanes, and one that dies is taken over within 10 s.`,
 		Args:    arguments(0, 0),
 		RunE:    a.does(a.router),
 	}
-	keyFlags(cmd.Flags(), "http", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "shutdown_timeout")
+	keyFlags(cmd.Flags(), "http", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes")
+	keyFlags(cmd.Flags(), drainKeys...)
 	return cmd
 }
 

@@ -71,6 +71,7 @@ type settings struct {
 	TokensFile      string
 	Tokens          string
 	Token           string
+	DrainDelay      time.Duration
 	ShutdownTimeout time.Duration
 	// TimersAllowCIDRs are addresses and ports that timers may call although they are private.
 	TimersAllowCIDRs []callback.Range
@@ -207,7 +208,14 @@ var keys = []key{
 		s.TimersSecrets, err = callback.ParseSecrets(v)
 		return err
 	}},
-	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},
+	{name: "drain_delay", def: "0", usage: "`TIME` after the signal to stop in which a process still works and is not ready, so that no more is sent to it, such as 5s", set: func(s *settings, v string) error {
+		if v == "0" {
+			s.DrainDelay = 0
+			return nil
+		}
+		return span(func(s *settings) *time.Duration { return &s.DrainDelay })(s, v)
+	}},
+	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take after drain_delay", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},
 	{name: "log_level", def: "info", usage: "`LEVEL`: debug, info, warn or error", set: oneOf(func(s *settings) *string { return &s.LogLevel }, "debug", "info", "warn", "error")},
 	{name: "log_format", def: logAuto, usage: "`FORMAT`: text, json or auto (text on a terminal)", set: oneOf(func(s *settings) *string { return &s.LogFormat }, logAuto, logText, logJSON)},
 }

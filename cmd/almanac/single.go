@@ -89,7 +89,8 @@ const startPause = time.Second
 func (o *single) run(ctx context.Context, start func(context.Context) error) error {
 	o.s.HTTP = cmp.Or(o.s.HTTP, httpOff)
 	var h *httpServer
-	parts := []part{}
+	unready := func() {}
+	var asked stage
 	if o.s.HTTP != httpOff {
 		d, err := newOpener(o.s, o.log)
 		if err != nil {
@@ -100,10 +101,12 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		defer h.close()
-		parts = append(parts, h, d.tokens)
+		unready, asked = h.health.Drain, stage{h, d.tokens}
 	}
 	defer o.close()
-	parts = append(parts, partFunc(func(ctx context.Context) error {
+	working, end := draining(ctx, o.s, o.log, unready)
+	defer end()
+	return runStages(working, o.s.ShutdownTimeout, stage{partFunc(func(ctx context.Context) error {
 		if ready, err := o.begin(ctx, start); !ready {
 			return err
 		}
@@ -111,9 +114,8 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			h.health.Probe(o.probe)
 			h.numbers.Read(o.numbers...)
 		}
-		return runParts(ctx, o.s.ShutdownTimeout, o.parts...)
-	}))
-	return runParts(ctx, o.s.ShutdownTimeout, parts...)
+		return runStages(ctx, o.s.ShutdownTimeout, o.parts)
+	})}, asked)
 }
 
 // begin starts the part, however long its servers take to appear. It is not ready

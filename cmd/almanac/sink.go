@@ -18,7 +18,8 @@ run: they share the shards, and one that dies is taken over within 10 s.`,
 		Args:    arguments(0, 0),
 		RunE:    a.does(a.sink),
 	}
-	keyFlags(cmd.Flags(), "http", "replay_window", "shutdown_timeout")
+	keyFlags(cmd.Flags(), "http", "replay_window")
+	keyFlags(cmd.Flags(), drainKeys...)
 	return cmd
 }
 

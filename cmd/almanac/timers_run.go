@@ -40,7 +40,8 @@ allows them by --timers-allow-cidrs.`,
 		Args: arguments(0, 0),
 		RunE: a.does(a.timersRun),
 	}
-	keyFlags(cmd.Flags(), "http", "replicas", "shutdown_timeout")
+	keyFlags(cmd.Flags(), "http", "replicas")
+	keyFlags(cmd.Flags(), drainKeys...)
 	keyFlags(cmd.Flags(), timerKeys...)
 	return cmd
 }

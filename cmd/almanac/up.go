@@ -43,7 +43,8 @@ The topics of the settings file are declared, and the topic app if there is none
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.up),
 	}
-	keyFlags(cmd.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "shutdown_timeout")
+	keyFlags(cmd.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window")
+	keyFlags(cmd.Flags(), drainKeys...)
 	keyFlags(cmd.Flags(), shipperKeys...)
 	keyFlags(cmd.Flags(), timerKeys...)
 	return cmd
@@ -58,8 +59,9 @@ type node struct {
 	inputs  *inputs
 	gateway *gateway.Gateway
 	pool    *pool.Pool
+	calls   part // those of timers
 	topics  []schemas.Topic
-	parts   []part
+	stages  []stage // in the order in which they end
 	numbers []metrics.Source
 	closers []func()
 }
@@ -82,11 +84,9 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	// A command that looks for this Almanac from then on reports that it is ending.
 	defer context.AfterFunc(ctx, func() { _ = embedded.RemoveAddresses(n.dir.Path()) })()
 	n.ready(a.stderr, time.Since(began))
-	err = runParts(ctx, s.ShutdownTimeout, n.parts...)
-	if s := stopCause(ctx); s != nil {
-		n.log.Info().Str("signal", s.String()).Msg("stopping; press Ctrl-C again to stop at once")
-	}
-	return err
+	working, end := draining(ctx, s, n.log, n.inputs.drain)
+	defer end()
+	return runStages(working, s.ShutdownTimeout, n.stages...)
 }
 
 // close undoes what start did, in reverse. The data directory is let go last.
@@ -122,7 +122,6 @@ func (n *node) start(ctx context.Context) error {
 	addresses.NATS = n.servers.natsURL()
 	n.inputs.name(&addresses)
 	n.inputs.probe(n.probe)
-	n.parts = append(n.parts, n.gateway)
 	return embedded.WriteAddresses(n.dir.Path(), addresses)
 }
 
@@ -233,7 +232,7 @@ func (n *node) wireStoring(ctx context.Context, db *tables.DB) error {
 	if err != nil {
 		return err
 	}
-	n.parts = append([]part{r, n.servers}, k...)
+	n.stages = []stage{{r}, k, {n.servers}}
 	return nil
 }
 
@@ -247,7 +246,7 @@ func (n *node) wireTimers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.parts = append(n.parts, d)
+	n.calls = d
 	n.numbers = append(n.numbers, families.Dispatcher(d))
 	return nil
 }
@@ -281,6 +280,7 @@ func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
 	n.pool = parts.Pool
 	n.gateway = n.inputs.gateway(n.s, n.log)
 	n.gateway.Open(parts)
+	n.stages = append([]stage{{n.gateway, n.calls}}, n.stages...)
 	return nil
 }
 
