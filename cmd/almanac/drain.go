@@ -45,7 +45,7 @@ func runStages(ctx context.Context, patience time.Duration, stages ...stage) err
 	left, all := make([]int, len(stages)), 0
 	cancels := make([]context.CancelFunc, len(stages))
 	ended := make(chan end)
-	over := make(chan struct{}) // nobody listens any more
+	over := make(chan struct{}) // their ends are not taken any more
 	defer close(over)
 	for i, parts := range stages {
 		running, cancel := context.WithCancel(context.WithoutCancel(ctx))

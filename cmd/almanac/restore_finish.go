@@ -133,7 +133,7 @@ func (r *restoring) storeRest(ctx context.Context, nc *nats.Conn, reg *registry.
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- runParts(running, r.s.ShutdownTimeout, append(k, p)...) }()
+	go func() { ended <- runStages(running, r.s.ShutdownTimeout, stage{p}, k) }()
 	names := make([]string, len(topics))
 	for i := range topics {
 		names[i] = topics[i].Name
