@@ -224,7 +224,7 @@ func (d *onDisk) unseal(s registry.Shard) {
 		h.Retired = map[schemas.Shard]int{}
 	}
 	h.Retired[s.ID] = s.ID.Lane()
-	if err := d.reg.RestoreHead(d.t.Context(), h); err != nil {
+	if err := d.reg.RestoreHead(d.t.Context(), nil, h); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -12,9 +12,12 @@ import (
 // TestRepairPlannedBeforeARemoval holds that a repair which stops between its plan and its work brings nothing of a removed topic back.
 func TestRepairPlannedBeforeARemoval(t *testing.T) {
 	t.Parallel()
-	e := running(t, newTopic("app"))
+	e := start(t, newTopic("app"))
+	e.router()
+	stop := e.sink()
 	e.say(e.producer("app"), 10)
 	e.stored("app", 10, time.Minute)
+	stop() // it would see that rows are missing, and settle that itself
 	e.exec("ALTER TABLE %s DELETE WHERE 1 SETTINGS mutations_sync = 1", e.table("app"))
 	plan, r := e.plan(), e.repairer()
 	if len(plan.Actions) == 0 {

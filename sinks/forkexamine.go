@@ -112,7 +112,7 @@ func (s *Sinks) cameBefore(ctx context.Context, topic *schemas.Topic, ref schema
 	}
 	cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs)
 	if v := max(p.Schema, cover.Schema()); topic.Version < v {
-		if topic, err = s.table(ctx, ref.Topic, v); err != nil {
+		if topic, _, err = s.table(ctx, ref.Topic, v); err != nil {
 			return false, err
 		}
 	}

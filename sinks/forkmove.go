@@ -28,7 +28,7 @@ import (
 
 // resolveFork settles a forked shard that was sealed.
 func (s *Sinks) resolveFork(ctx context.Context, e registry.Shard) error {
-	topic, err := s.table(ctx, e.Topic, 0)
+	topic, _, err := s.table(ctx, e.Topic, 0)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Sinks) moveFrames(ctx context.Context, topic *schemas.Topic, e registry
 	if ended.Compare(e.Order.Point) < 0 { // not known
 		ended = e.Order.Point
 	}
-	err := s.cfg.Registry.RestoreShard(ctx, registry.Shard{
+	err := s.cfg.Registry.RestoreShard(ctx, nil, registry.Shard{
 		Topic: e.Topic, Month: e.Month, ID: to.ID, Status: registry.Sealed, SealedAt: n, Rows: e.Fork.Rows, Reason: "moved",
 		// The lane's next is younger, which tells of what the lane left last: it was made where this one ended, or above.
 		Order: registry.Order{Turn: e.Order.Turn, Point: ended}, CreatedAt: e.CreatedAt.Add(time.Nanosecond), LastWriteAt: e.LastWriteAt, MinTs: e.Month.Start(), MaxTs: e.Month.End() - 1,
@@ -115,7 +115,7 @@ func (s *Sinks) moveFrames(ctx context.Context, topic *schemas.Topic, e registry
 			return true, nil
 		}
 		if topic.Version < p.Schema {
-			if topic, err = s.table(ctx, e.Topic, p.Schema); err != nil {
+			if topic, _, err = s.table(ctx, e.Topic, p.Schema); err != nil {
 				return false, err
 			}
 		}

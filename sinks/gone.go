@@ -55,7 +55,7 @@ func (s *Sinks) forgetOthers(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, t := range s.topics {
-		if !reflect.DeepEqual(now[name], t) {
+		if !reflect.DeepEqual(now[name], t.topic) {
 			delete(s.topics, name)
 		}
 	}

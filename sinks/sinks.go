@@ -42,7 +42,7 @@ type Sinks struct {
 	views views // that ClickHouse refused
 
 	mu     sync.Mutex
-	topics map[string]*schemas.Topic // whose tables are ready
+	topics map[string]readyTable // whose tables are ready
 }
 
 // New prepares sinks on a connection where registry.Setup has run.
@@ -53,7 +53,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	}
 	cfg.DB.MeantFor(cfg.Registry)
 	cfg.Registry = cfg.Registry.WithThird(cfg.DB)
-	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), schedule: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan schemas.ShardRef, mergeAhead)}
+	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), schedule: map[schemas.Shard]*state{}, topics: map[string]readyTable{}, outages: streams.NewOutages(nc), unmerged: make(chan schemas.ShardRef, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.limiter = newLimiter(&s.cfg)
 	s.fresh, s.hurried = newFresh(s.cfg.Linger), map[string]time.Time{}
@@ -335,7 +335,7 @@ func (s *Sinks) allHeads(ctx context.Context) (surveyed, error) {
 	}
 	s.fresh.heard(topics)
 	for i := range topics {
-		if _, err := s.table(ctx, topics[i].Name, topics[i].Version); err != nil {
+		if _, _, err := s.table(ctx, topics[i].Name, topics[i].Version); err != nil {
 			return surveyed{}, err
 		}
 		heads, err := s.cfg.DB.Heads(ctx, topics[i].Name)

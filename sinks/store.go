@@ -67,6 +67,10 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 	switch tables.Classify(err) {
 	case tables.Missing:
 		s.forget(t.ref.Topic) // it is made again
+	case tables.Moved:
+		if errors.Is(err, tables.ErrReplaced) {
+			s.forget(t.ref.Topic)
+		}
 	case tables.Unreachable, tables.Elsewhere:
 		o.outage = s.cfg.DB.Returned(ctx, err)
 	}
@@ -76,7 +80,9 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 // advance reads from NATS until reading ends, which it does with the connection;
 // an insert it has begun goes on all the same.
 func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
-	topic, err := s.table(reading, t.ref.Topic, 0)
+	// What is read from SHARDS below is of the topic that has this table. Should it be removed meanwhile, and its name be
+	// declared again, then the insert is refused, however long this process stood still.
+	topic, table, err := s.table(reading, t.ref.Topic, 0)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -120,12 +126,12 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			return outcome{}, err
 		}
 		if b.schema > topic.Version {
-			if topic, err = s.table(reading, t.ref.Topic, b.schema); err != nil {
+			if topic, _, err = s.table(reading, t.ref.Topic, b.schema); err != nil {
 				return outcome{}, err
 			}
 		}
 		if cover := erasures.Covering(b.source, b.minTs, b.maxTs); len(cover) > 0 {
-			if topic, err = s.table(ctx, t.ref.Topic, cover.Schema()); err != nil {
+			if topic, _, err = s.table(ctx, t.ref.Topic, cover.Schema()); err != nil {
 				return outcome{}, err
 			}
 			left, err := s.filterErased(ctx, topic, b, cover)
@@ -147,7 +153,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 		s.cfg.Crash.at("sink.before-insert")
 		began := time.Now()
-		head, absent, err := s.insert(ctx, topic, t, b)
+		head, absent, err := s.insert(ctx, topic, table, t, b)
 		took := time.Since(began)
 		s.limiter.done(weight)
 		switch {
@@ -206,7 +212,7 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte) (bool, error) {
 	var err error
 	if topic.Version < p.Schema {
-		if topic, err = s.table(ctx, ref.Topic, p.Schema); err != nil {
+		if topic, _, err = s.table(ctx, ref.Topic, p.Schema); err != nil {
 			return false, err
 		}
 	}
@@ -220,10 +226,10 @@ func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.
 }
 
 // insert stores the batch and returns the head as read back, and how far the table lies below.
-func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *batch) (head, absent uint64, err error) {
+func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, table string, t task, b *batch) (head, absent uint64, err error) {
 	in := &tables.Insert{
 		Topic: topic, Schema: b.schema, Month: t.ref.Month, Shard: t.ref.ID,
-		Head: t.head.pos, Frames: b.frames, Absent: t.absent, Keep: b.keep,
+		Head: t.head.pos, Frames: b.frames, Absent: t.absent, Keep: b.keep, UUID: table,
 	}
 	var insertErr error
 	head, err = tables.Follow(in.Head, func(attempt int) error {
@@ -330,30 +336,40 @@ func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, pos, floor, r
 	return t.GoneBetween(pos, floor) < p.ShardRows-(first.ShardRows-uint64(first.Rows)), nil
 }
 
+// readyTable is a topic whose table is there.
+type readyTable struct {
+	topic *schemas.Topic
+	uuid  string
+}
+
 // table is the topic's descriptor, of schema version atLeast or later, with its
-// table made ready.
-func (s *Sinks) table(ctx context.Context, name string, atLeast int) (*schemas.Topic, error) {
+// table made ready, and that table's UUID.
+func (s *Sinks) table(ctx context.Context, name string, atLeast int) (*schemas.Topic, string, error) {
 	s.mu.Lock()
 	t := s.topics[name]
 	s.mu.Unlock()
-	if t != nil && t.Version >= atLeast {
-		return t, nil
+	if t.uuid != "" && t.topic.Version >= atLeast {
+		return t.topic, t.uuid, nil
 	}
 	fresh, err := s.cfg.Registry.Topic(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if fresh.Version < atLeast {
-		return nil, fmt.Errorf("sinks: %w: version %d of topic %q, the registry has %d", schemas.ErrFrameSchema, atLeast, name, fresh.Version)
+		return nil, "", fmt.Errorf("sinks: %w: version %d of topic %q, the registry has %d", schemas.ErrFrameSchema, atLeast, name, fresh.Version)
 	}
 	if err := s.cfg.DB.Ensure(ctx, &fresh); err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	uuid, err := s.cfg.DB.UUID(ctx, name)
+	if err != nil {
+		return nil, "", err
 	}
 	s.ensureViews(ctx, &fresh)
 	s.mu.Lock()
-	s.topics[name] = &fresh
+	s.topics[name] = readyTable{&fresh, uuid}
 	s.mu.Unlock()
-	return &fresh, nil
+	return &fresh, uuid, nil
 }
 
 func (s *Sinks) forget(name string) {

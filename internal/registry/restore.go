@@ -84,17 +84,18 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 
 // RestoreTopic writes a descriptor where there is none; ErrConflict when there is.
 func (r *Registry) RestoreTopic(ctx context.Context, t schemas.Topic) error {
-	return r.restore(ctx, &change{key: schemas.TopicKey(t.Name), v: &t})
+	return r.restore(ctx, nil, &change{key: schemas.TopicKey(t.Name), v: &t})
 }
 
-// RestoreShard writes an entry where there is none; ErrConflict when there is.
-func (r *Registry) RestoreShard(ctx context.Context, s Shard) error {
-	return r.restore(ctx, &change{key: s.key(), v: &s})
+// RestoreShard writes an entry where there is none; ErrConflict when there is. With as, the topic as its caller knows it, it is
+// schemas.ErrUnknownTopic once that was removed.
+func (r *Registry) RestoreShard(ctx context.Context, as *schemas.Topic, s Shard) error {
+	return r.restore(ctx, as, &change{key: s.key(), v: &s})
 }
 
 // restore writes what is not there: never was, or was deleted, which leaves a
 // mark under the key, or is not readable.
-func (r *Registry) restore(ctx context.Context, c *change) error {
+func (r *Registry) restore(ctx context.Context, as *schemas.Topic, c *change) error {
 	mark, err := streams.DecideLast(ctx, r.js, schemas.KVStream, schemas.KVSubject(c.key))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
@@ -105,14 +106,17 @@ func (r *Registry) restore(ctx context.Context, c *change) error {
 	default:
 		c.rev = mark.Sequence
 	}
-	return r.commit(ctx, c)
+	if as == nil {
+		return r.commit(ctx, c)
+	}
+	return r.enterBeside(ctx, []string{as.Name}, map[string]int{as.Name: as.Version}, c)
 }
 
-// RestoreHead writes a head entry as it was read and changed, or a new one;
+// RestoreHead writes a head entry as it was read and changed, or a new one, as RestoreShard does;
 // ErrConflict when it is another by now.
-func (r *Registry) RestoreHead(ctx context.Context, h Head) error {
+func (r *Registry) RestoreHead(ctx context.Context, as *schemas.Topic, h Head) error {
 	if h.rev == 0 {
-		return r.restore(ctx, &change{key: h.key(), v: &h})
+		return r.restore(ctx, as, &change{key: h.key(), v: &h})
 	}
 	return r.commit(ctx, &change{key: h.key(), rev: h.rev, v: &h})
 }

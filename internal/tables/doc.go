@@ -39,7 +39,7 @@
 //
 // What ClickHouse refuses comes back as *Error with its code; a moved head is
 // ErrHeadMoved, an insert that came too late ErrTooSlow, one with other rows than its
-// frames say ErrRows, no room ErrNoSpace. A
+// frames say ErrRows, one for a table that is gone ErrReplaced, no room ErrNoSpace. A
 // request without an answer is ErrUnreachable; while the breaker (package watchdog) is open,
 // requests fail with it at once, and Wait waits for the server. A server that vanished
 // from an open connection is ErrVanished. Classify says what to do after

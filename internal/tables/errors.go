@@ -16,6 +16,8 @@ var (
 	// ErrHeadMoved: another sink stored frames of the shard first, or ClickHouse was
 	// restored from an older copy. Read the head and go on from there.
 	ErrHeadMoved = errors.New("the shard's head moved")
+	// ErrReplaced: the topic's name has another table than the one that was looked at. It was removed and declared again, or rebuilt.
+	ErrReplaced = errors.New("the topic's table was replaced meanwhile")
 	// ErrTooSlow: the insert reached the server's pipeline later than
 	// InsertDeadline after it began; nothing of it was stored.
 	ErrTooSlow = errors.New("the insert came too late")
@@ -83,6 +85,7 @@ const (
 // The texts of the insert's assertions.
 const (
 	TextHeadMoved = "almanac: head moved"
+	textReplaced  = "almanac: another table"
 	textTooSlow   = "almanac: too slow"
 	textRows      = "almanac: rows do not add up"
 )
@@ -118,7 +121,7 @@ func (e *Error) thrown() (text string) {
 		return ""
 	}
 	first := len(e.Text)
-	for _, t := range []string{TextHeadMoved, textTooSlow, textRows} {
+	for _, t := range []string{TextHeadMoved, textReplaced, textTooSlow, textRows} {
 		if at := strings.Index(e.Text, t); at >= 0 && at < first {
 			first, text = at, t
 		}
@@ -143,6 +146,8 @@ func (e *Error) Unwrap() error {
 	switch e.thrown() {
 	case TextHeadMoved:
 		return ErrHeadMoved
+	case textReplaced:
+		return ErrReplaced
 	case textTooSlow:
 		return ErrTooSlow
 	case textRows:
@@ -205,7 +210,7 @@ func Classify(err error) Class {
 		return Elsewhere
 	case errors.Is(err, ErrBusy), errors.Is(err, ErrTooSlow), errors.Is(err, ErrNoSpace), errors.Is(err, clickhouse.ErrAcquireConnTimeout):
 		return Overloaded
-	case errors.Is(err, ErrHeadMoved), errors.Is(err, ErrVanished):
+	case errors.Is(err, ErrHeadMoved), errors.Is(err, ErrReplaced), errors.Is(err, ErrVanished):
 		return Moved
 	case errors.Is(err, ErrNoTable):
 		return Missing

@@ -48,6 +48,8 @@ type Insert struct {
 	// frames. Other frames pass untouched. The head is then the last frame's of which a row
 	// was kept.
 	Keep Condition
+	// UUID, when set, is the table that the rows are for (DB.UUID). Another one under the name is ErrReplaced.
+	UUID string
 }
 
 // InsertDeadline is how long the server may take from planning an insert until
@@ -82,6 +84,7 @@ func (in *Insert) statement(database string) string {
 		Month: uint32(in.Month), Shard: uint64(in.Shard), Head: in.Head - in.Absent,
 		Frames: sourceOf(in.Topic, in.Schema, in.Frames), Whole: whole(in.Frames), Pos: colPos,
 		Seconds: int(InsertDeadline.Seconds()), Keep: in.Keep.SQL, Moved: TextHeadMoved, Tardy: textTooSlow,
+		Same: sql.NewSameTable(database, in.Topic.Name, in.UUID, textReplaced),
 	}.SQL()
 }
 

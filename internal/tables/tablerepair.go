@@ -21,6 +21,8 @@ type TableRepair struct {
 	// Keep, when set, holds for the rows that may come back: an erased one may not.
 	Keep   Condition
 	Frames []Frame
+	// UUID, when set, is the table that the rows are for, as an Insert's.
+	UUID string
 }
 
 // statement inserts of the frames' rows those that are not there.
@@ -33,6 +35,7 @@ func (m *TableRepair) statement(database string) string {
 		Table: sql.QuotedTable(database, m.Topic.Name), Columns: quotedList(m.Topic.Columns(m.Schema)),
 		Month: uint32(m.Month), Shard: uint64(m.Shard), Above: m.Lo, UpTo: m.Hi,
 		Frames: sourceOf(m.Topic, m.Schema, m.Frames), Whole: whole(m.Frames), Pos: colPos, Keep: keep,
+		Same: sql.NewSameTable(database, m.Topic.Name, m.UUID, textReplaced),
 	}.SQL()
 }
 

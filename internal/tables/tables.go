@@ -179,6 +179,21 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	return nil
 }
 
+// UUID is the identity of a topic's table: another table that has the name later has another one. ErrNoTable where there is none.
+func (db *DB) UUID(ctx context.Context, topic string) (string, error) {
+	var found []struct {
+		ID string `ch:"id"`
+	}
+	err := db.conn.Select(ctx, &found, "SELECT toString(uuid) AS id FROM system.tables WHERE database = $1 AND name = $2", db.Database, topic)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("table of topic %q: %w", topic, Refusal(err))
+	case len(found) != 1:
+		return "", fmt.Errorf("table of topic %q: %w", topic, ErrNoTable)
+	}
+	return found[0].ID, nil
+}
+
 // EnsureDerived makes the tables that are filled from the topic's, and the view that people
 // select from. The topic's own table must exist.
 func (db *DB) EnsureDerived(ctx context.Context, t *schemas.Topic) error {

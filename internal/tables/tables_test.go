@@ -237,3 +237,47 @@ func TestFirstLine(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsForAnotherTable holds that what was read for a topic does not come into the table that its name has after it was removed: not by
+// an insert that follows no row, nor by one that restores rows, however long the process stood still. Without the UUID both would be stored.
+func TestRowsForAnotherTable(t *testing.T) {
+	t.Parallel()
+	db, _, topic := openWith(t, schemas.NewTopic("app"))
+	if _, err := db.UUID(t.Context(), "other"); !errors.Is(err, ErrNoTable) {
+		t.Errorf("of a topic without a table: %v", err)
+	}
+	was, err := db.UUID(t.Context(), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Conn().Exec(t.Context(), "DROP TABLE "+db.Database+".app SYNC"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ensure(t.Context(), &topic); err != nil {
+		t.Fatal(err)
+	}
+	now, err := db.UUID(t.Context(), "app")
+	if err != nil || now == was {
+		t.Fatalf("the new table is %s as the old one, %v", now, err)
+	}
+	ref := schemas.ShardRef{Topic: "app", Month: november, ID: 5}
+	frames := framesAt(t, &topic, 1, frameOf(t, &topic, 3))
+	for _, c := range []struct {
+		name, uuid string
+		head       uint64
+	}{{"the table that is gone", was, 0}, {"the one that is there", now, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			insert := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: ref.Month, Shard: ref.ID, Frames: frames, UUID: c.uuid})
+			restored := db.InsertMissing(t.Context(), &TableRepair{Topic: &topic, Schema: 1, Month: ref.Month, Shard: ref.ID, Hi: 1, Frames: frames, UUID: c.uuid})
+			if refused := c.head == 0; errors.Is(insert, ErrReplaced) != refused || errors.Is(restored, ErrReplaced) != refused {
+				t.Errorf("insert %v, restored %v", insert, restored)
+			}
+			if head, rows, err := db.HeadRows(t.Context(), ref); err != nil || head != c.head || rows != 3*c.head {
+				t.Errorf("head %d, %d rows, %v", head, rows, err)
+			}
+		})
+	}
+	if Classify(ErrReplaced) != Moved {
+		t.Errorf("class %v", Classify(ErrReplaced))
+	}
+}

@@ -69,7 +69,7 @@ func TestDroppedShard(t *testing.T) {
 	r.insert(new)
 	r.Round()
 	ref := old.ref()
-	err := r.Reg.RestoreShard(t.Context(), registry.Shard{Topic: "cpu", Month: ref.Month, ID: ref.ID, Status: registry.Dropped, SealedAt: r.Pos[ref], Floor: r.Pos[ref],
+	err := r.Reg.RestoreShard(t.Context(), nil, registry.Shard{Topic: "cpu", Month: ref.Month, ID: ref.ID, Status: registry.Dropped, SealedAt: r.Pos[ref], Floor: r.Pos[ref],
 		MinTs: old.at.UnixNano(), MaxTs: old.at.UnixNano(), DroppedRows: 2, DroppedAt: time.Now().UTC(), CreatedAt: time.Now().UTC()})
 	if err == nil {
 		err = r.DB.DropShard(t.Context(), ref)

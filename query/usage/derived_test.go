@@ -221,7 +221,7 @@ func (r *rig) drop(month schemas.Month) {
 		if ref.Month != month {
 			continue
 		}
-		err := r.Reg.RestoreShard(r.T.Context(), registry.Shard{Topic: "usage", Month: ref.Month, ID: ref.ID, Status: registry.Dropped, SealedAt: s.Head, Floor: s.Head,
+		err := r.Reg.RestoreShard(r.T.Context(), nil, registry.Shard{Topic: "usage", Month: ref.Month, ID: ref.ID, Status: registry.Dropped, SealedAt: s.Head, Floor: s.Head,
 			MinTs: s.MinTs, MaxTs: s.MaxTs, DroppedRows: s.Rows, DroppedAt: time.Now().UTC(), CreatedAt: time.Now().UTC()})
 		if err == nil {
 			err = r.DB.DropShard(r.T.Context(), ref)

@@ -16,6 +16,18 @@ type Insert struct {
 	Seconds      int    // that may pass until the rows flow
 	Keep         string // "": all
 	Moved, Tardy string // the texts of what ends it
+	Same         SameTable
+}
+
+// SameTable asserts that a name still has the table that was looked at; without a UUID it asserts nothing. All are literals.
+type SameTable struct{ Database, Name, UUID, Replaced string }
+
+// NewSameTable is the assertion; replaced is the text of what fails it.
+func NewSameTable(database, name, uuid, replaced string) SameTable {
+	if uuid == "" {
+		return SameTable{}
+	}
+	return SameTable{QuoteText(database), QuoteText(name), QuoteText(uuid), QuoteText(replaced)}
 }
 
 // SQL is the statement.
@@ -30,6 +42,7 @@ type InsertMissing struct {
 	Frames         string
 	Whole          string
 	Pos            string
+	Same           SameTable
 	Keep           string // "1": all
 }
 

@@ -45,7 +45,7 @@
 //
 // An erasure, a rebuild, a replay, a janitor or a billing run that works on the topic ends with an error, which says that the topic was
 // removed (registry.IfRemoved), also where all that it sent was acknowledged. What it leaves goes in a later round. The first entry under a key, of an erasure, a group, a seal, a job or a lease, is written together with the topic's descriptor
-// as it was read. So a process that was frozen is refused afterwards. A job and an
+// as it was read. So a process that was frozen is refused afterwards. Rows of a sink and of a repair say which table they are for, by its UUID: the name's next one refuses them (tables.ErrReplaced). A job and an
 // erasure are also refused where the name is another topic's by now: they know which schema version they were made for. Of all shared places only what has the topic's name is touched: its subjects, its keys, its tables.
 //
 // # What stays

@@ -69,7 +69,7 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	case RemoveEntry:
 		return unlessConflict(r.reg.Remove(ctx, a.odd))
 	case RestoreShard:
-		return unlessConflict(r.reg.RestoreShard(ctx, a.entry))
+		return unlessConflict(r.reg.RestoreShard(ctx, a.topic, a.entry))
 	case RestoreMonth:
 		return r.month(ctx, a)
 	case Store:
@@ -119,7 +119,7 @@ func unlessConflict(err error) error {
 // load before any plan is made: then what is wrong with it is decided again.
 func (r *Repairer) month(ctx context.Context, a *Action) error {
 	for next := a.head; ; {
-		err := r.reg.RestoreHead(ctx, next)
+		err := r.reg.RestoreHead(ctx, a.topic, next)
 		if !errors.Is(err, registry.ErrConflict) {
 			return err
 		}
@@ -300,7 +300,7 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	if !changed {
 		return nil
 	}
-	return r.reg.RestoreHead(ctx, h)
+	return r.reg.RestoreHead(ctx, nil, h)
 }
 
 // completeEnd has a shard that was left end where ClickHouse or SHARDS has its last frame:

@@ -22,7 +22,7 @@ func planEntries(t *found, p *Plan) {
 		if !known {
 			e = truth.entry()
 			entries[ref.ID] = e
-			a := Action{Do: RestoreShard, Topic: ref.Topic, Where: ref.String(), Rows: e.Rows, Source: truth.source(), ref: ref, entry: e,
+			a := Action{Do: RestoreShard, Topic: ref.Topic, Where: ref.String(), Rows: e.Rows, Source: truth.source(), ref: ref, entry: e, topic: &t.topic,
 				Detail: fmt.Sprintf("the registry does not know it; lane %d, up to position %d", ref.ID.Lane(), truth.end)}
 			if truth.lane == schemas.NoLane {
 				p.note("%s: the topic does not have lane %d, so it is sealed where it ends", ref, ref.ID.Lane())
@@ -42,14 +42,14 @@ func planEntries(t *found, p *Plan) {
 		}
 		next, why, blank := headOf(h, entries, t.chains)
 		for _, e := range blank {
-			p.add(Action{Do: RestoreShard, Topic: e.Topic, Where: e.Name(), Source: "registry", ref: e.Ref(), entry: e,
+			p.add(Action{Do: RestoreShard, Topic: e.Topic, Where: e.Name(), Source: "registry", ref: e.Ref(), entry: e, topic: &t.topic,
 				Detail: "active, and without an entry or a frame"})
 		}
 		if !known {
 			why = append([]string{"the registry does not know the month"}, why...)
 		}
 		if len(why) > 0 {
-			p.add(Action{Do: RestoreMonth, Topic: t.topic.Name, Where: schemas.HeadKey(t.topic.Name, m), Source: schemas.StreamShards, head: next, chains: t.chains, Detail: strings.Join(why, "; ")})
+			p.add(Action{Do: RestoreMonth, Topic: t.topic.Name, Where: schemas.HeadKey(t.topic.Name, m), Source: schemas.StreamShards, topic: &t.topic, head: next, chains: t.chains, Detail: strings.Join(why, "; ")})
 		}
 	}
 }

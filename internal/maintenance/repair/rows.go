@@ -14,6 +14,10 @@ import (
 
 // insert brings back the rows of a stretch that are missing, batch by batch.
 func (r *Repairer) insert(ctx context.Context, a *Action) error {
+	table, err := r.table(ctx, a)
+	if err != nil {
+		return err
+	}
 	erasures, err := r.reg.Ledger(ctx, a.Topic)
 	if err != nil {
 		return err
@@ -24,7 +28,7 @@ func (r *Repairer) insert(ctx context.Context, a *Action) error {
 		if err != nil {
 			return err
 		}
-		m := &tables.TableRepair{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: brought}
+		m := &tables.TableRepair{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: brought, UUID: table}
 		if cover := coverOf(frames[:n], erasures); len(cover) > 0 {
 			m.Keep.SQL, m.Keep.Params = cover.Keep()
 		}
@@ -45,6 +49,10 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		return err
 	}
 	if err := r.db.Ensure(ctx, a.topic); err != nil {
+		return err
+	}
+	table, err := r.table(ctx, a)
+	if err != nil {
 		return err
 	}
 	for {
@@ -68,7 +76,7 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		if err != nil {
 			return err
 		}
-		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Frames: brought, Absent: absent}
+		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Frames: brought, Absent: absent, UUID: table}
 		_, err = tables.Follow(head, func(attempt int) error {
 			in.Attempt = attempt // the token before may be of the insert whose rows are gone
 			insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })
@@ -82,6 +90,16 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 			return err
 		}
 	}
+}
+
+// table is the UUID of the table that an action is for. The registry is asked afterwards: if the topic was removed by then, the
+// action ends; if it is removed later, the table is another one.
+func (r *Repairer) table(ctx context.Context, a *Action) (string, error) {
+	uuid, err := r.db.UUID(ctx, a.Topic)
+	if err != nil {
+		return "", err
+	}
+	return uuid, r.reg.IfRemoved(ctx, nil, a.topic)
 }
 
 // head is a shard's head, and how far it lies above what ClickHouse has: rows that
