@@ -126,7 +126,7 @@ func (f *flow) check(have map[string]int, point time.Time, erased map[string]boo
 }
 
 // Backups while events flow: each is restored, has what was acknowledged up to the point that it names and nothing newer, and no
-// person who was erased, before it or since. A restore that is killed is run again.
+// person who was erased, before it or since. A restore that is killed is run again. Between two rounds all parts are killed.
 func TestBackupWhileEventsFlow(t *testing.T) {
 	t.Parallel()
 	rounds := 1
@@ -135,7 +135,8 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 	}
 	random := seeded(t)
 	b := newBox(t)
-	b.up("--profile", "test")
+	address := embeddedtest.FreeAddress(t) // where the producer finds it again
+	up := b.up("--profile", "test", "--nats", address)
 	b.ok("", "topics", "apply", "customers", "--kind", "document")
 	for n := range 5 {
 		b.ok(fmt.Sprintf(`{"n":%d}`, n), "docs", "put", "customers", fmt.Sprint("c-", n))
@@ -152,6 +153,10 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 	erase("p-0")
 	dest := filepath.Join(b.dir, "backups")
 	for round := range rounds {
+		if round > 0 {
+			up.stop(syscall.SIGKILL)
+			up = b.up("--profile", "test", "--nats", address)
+		}
 		f.grown(200)
 		first := decoded[backedUp](b, "backup", dest, "-o", "json")
 		f.grown(50)

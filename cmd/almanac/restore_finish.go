@@ -75,6 +75,7 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn, alone bool) error
 	if err := r.db.UnmarkRestore(ctx); err != nil {
 		return err
 	}
+	nc.Close() // before its server ends
 	if err := r.whole(); err != nil {
 		return err
 	}

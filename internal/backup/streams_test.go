@@ -65,7 +65,7 @@ func copied(t *testing.T, c Config, js jetstream.JetStream, name string, to exte
 	return s
 }
 
-// A copy of keys that are written over meanwhile lacks none of them, and has none older than when it began.
+// A copy of keys that are written over meanwhile lacks none of them, and does not have one older than when it began.
 func TestKeysAreCopiedUnderWrites(t *testing.T) {
 	t.Parallel()
 	const keys = 3000
