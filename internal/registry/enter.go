@@ -21,11 +21,11 @@ func (r *Registry) enterAs(ctx context.Context, topics []string, as map[string]i
 	if !slices.ContainsFunc(changes, func(c *change) bool { return c.rev == 0 }) {
 		return r.commit(ctx, changes...)
 	}
-	return r.enterBeside(ctx, topics, as, changes...)
+	return r.enterWith(ctx, topics, as, changes...)
 }
 
-// enterBeside is enterAs of changes that may each be the first under its key.
-func (r *Registry) enterBeside(ctx context.Context, topics []string, as map[string]int, changes ...*change) error {
+// enterWith is enterAs of changes that may each be the first under its key.
+func (r *Registry) enterWith(ctx context.Context, topics []string, as map[string]int, changes ...*change) error {
 	for {
 		with, err := r.withTopics(ctx, topics, as)
 		if err != nil {

@@ -109,7 +109,7 @@ func (r *Registry) restore(ctx context.Context, as *schemas.Topic, c *change) er
 	if as == nil {
 		return r.commit(ctx, c)
 	}
-	return r.enterBeside(ctx, []string{as.Name}, map[string]int{as.Name: as.Version}, c)
+	return r.enterWith(ctx, []string{as.Name}, map[string]int{as.Name: as.Version}, c)
 }
 
 // RestoreHead writes a head entry as it was read and changed, or a new one, as RestoreShard does;
