@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -35,6 +36,13 @@ func ParseBuckets(text []byte) (b Buckets, err error) {
 		if !(b.Bounds[i-1] < b.Bounds[i]) {
 			return bad("buckets have the bound %g after %g, they must rise", b.Bounds[i], b.Bounds[i-1])
 		}
+	}
+	left := uint64(math.MaxInt64)
+	for _, c := range b.Counts {
+		if c > left {
+			return bad("the counts of buckets add up to more than %d", int64(math.MaxInt64))
+		}
+		left -= c
 	}
 	return b, nil
 }

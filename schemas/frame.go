@@ -160,6 +160,9 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	if p.err == nil && out.Pos == 0 {
 		p.err = fmt.Errorf("%w: %s is 0, positions count from 1", ErrFrameHeaders, HeaderPos)
 	}
+	if p.err == nil && out.ShardRows < uint64(out.Rows) {
+		p.err = fmt.Errorf("%w: %s is %d, a frame of %d rows cannot make the shard less", ErrFrameHeaders, HeaderShardRows, out.ShardRows, out.Rows)
+	}
 	return out, p.err
 }
 

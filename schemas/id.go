@@ -41,8 +41,10 @@ const (
 	idNodeBits    = 62 - idCounterBits
 )
 
-// Next is the id of an event at the given wall clock.
+// Next is the id of an event at the given wall clock. One before 1970 counts as 1970: the
+// ids after it follow the clock again once it is set.
 func (s *IDSource) Next(nowNs int64) ID {
+	nowNs = max(nowNs, 0)
 	ms, beyond := uint64(nowNs/1e6), uint64(nowNs%1e6)
 	now := (ms<<idTickBits | beyond<<idTickBits/1e6) << idCounterBits
 	for {

@@ -72,3 +72,15 @@ func TestSequenceIDs(t *testing.T) {
 		t.Errorf("a re-run gives another id: %s", id)
 	}
 }
+
+// A machine whose clock was never set makes ids of 1970, and ids of its time once the clock is set.
+func TestIDsAfterAClockBefore1970(t *testing.T) {
+	var s IDSource
+	unset, set := s.Next(-1), s.Next(1_700_000_000_000_000_000)
+	if want := "00000000-0000-7"; unset.String()[:len(want)] != want {
+		t.Errorf("an id of before 1970 is %s", unset)
+	}
+	if want := "018bcfe5-6800-7"; set.String()[:len(want)] != want {
+		t.Errorf("the clock was set, and the id is %s, expected %s…", set, want)
+	}
+}

@@ -161,7 +161,7 @@ func cutName(b []byte) (string, []byte, bool) {
 	if len(b) == 0 || len(b)-1 < int(b[0]) {
 		return "", nil, false
 	}
-	return string(b[1 : 1+b[0]]), b[1+int(b[0]):], true
+	return string(b[1 : 1+int(b[0])]), b[1+int(b[0]):], true
 }
 
 // parseEnd reads the body of an end record.

@@ -164,3 +164,17 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
+
+// A record with a true checksum and a name of any length is read, or refused.
+func TestNamesOfAnyLength(t *testing.T) {
+	for _, size := range []int{0, 1, 254, 255} {
+		name := bytes.Repeat([]byte{'x'}, size)
+		got, rest, ok := cutName(append(append([]byte{byte(size)}, name...), "rest"...))
+		if !ok || got != string(name) || string(rest) != "rest" {
+			t.Errorf("%d bytes: a name of %d bytes and %q, %v", size, len(got), rest, ok)
+		}
+		if _, _, ok := cutName(append([]byte{byte(size + 1)}, name...)); ok && size < 255 {
+			t.Errorf("%d bytes: a name that is cut is taken", size)
+		}
+	}
+}

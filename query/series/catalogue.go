@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -49,16 +50,19 @@ const listColumns = "type, toString(series), service, user_id, unit, toJSONStrin
 
 func readListRow(topic string, row []string) (r listRow, err error) {
 	r = listRow{metric: row[0], name: row[1:6]}
-	var numbers [5]uint64
-	for i, text := range []string{row[6], row[7], row[8], row[10], row[11]} {
-		n, e := strconv.ParseInt(text, 10, 64)
-		if numbers[i] = uint64(n); e != nil {
-			return r, e
-		}
+	number := func(text string, bits int) uint64 {
+		n, e := strconv.ParseUint(text, 10, bits)
+		err = cmp.Or(err, e)
+		return n
 	}
-	r.pos, r.ref = numbers[0], schemas.ShardRef{Topic: topic, Month: schemas.Month(numbers[1]), ID: schemas.Shard(numbers[2])}
-	r.first, r.last = int64(numbers[3]), int64(numbers[4])
-	return r, json.Unmarshal([]byte(row[9]), &r.points)
+	instant := func(text string) int64 {
+		n, e := strconv.ParseInt(text, 10, 64)
+		err = cmp.Or(err, e)
+		return n
+	}
+	r.pos, r.ref = number(row[6], 64), schemas.ShardRef{Topic: topic, Month: schemas.Month(number(row[7], 32)), ID: schemas.Shard(number(row[8], 64))}
+	r.first, r.last = instant(row[10]), instant(row[11])
+	return r, cmp.Or(err, json.Unmarshal([]byte(row[9]), &r.points))
 }
 
 // newCatalogue makes a catalogue of the rows of all parts of a list.

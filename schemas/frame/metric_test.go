@@ -49,6 +49,7 @@ func TestDescribedMetrics(t *testing.T) {
 		"a value for one":      {`{"type":"latency","value":2}`, `bad value: metric "latency" has values of type distribution, and this point is a value`},
 		"one for a value":      {`{"type":"load","count":2,"host":"a"}`, `bad value: metric "load" has values of type double, and this point is a distribution`},
 		"buckets short":        {`{"type":"any","count":3,"buckets":{"bounds":[1],"counts":[1,1]}}`, "bad value: the counts of buckets add up to 2, count is 3"},
+		"buckets that wrap":    {`{"type":"any","count":1,"buckets":{"bounds":[1],"counts":[18446744073709551615,2]}}`, "bad value: the counts of buckets add up to more than 9223372036854775807"},
 		"buckets that fall":    {`{"type":"any","count":2,"buckets":{"bounds":[2,1],"counts":[1,1,0]}}`, "bad value: buckets have the bound 1 after 2, they must rise"},
 		"a count too few":      {`{"type":"any","count":2,"buckets":{"bounds":[1],"counts":[2]}}`, "bad value: buckets have 1 bounds and 1 counts, they must have one count more than bounds and at most 1000 bounds"},
 		"no buckets":           {`{"type":"any","count":2,"buckets":"none"}`, `bad value: buckets is "none", it must be JSON`},

@@ -175,6 +175,14 @@ func TestRecordRoundTrip(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", got, r)
 		}
 	}
+	h, data, err := claimed.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Set(schemas.HeaderSpecSeq, "-1")
+	if r, err := Parse(p.Key.Subject(), 2, h, data); !errors.Is(err, schemas.ErrRecord) {
+		t.Errorf("a spec before the stream's first message: %+v, %v", r, err)
+	}
 	if _, err := Parse(p.Key.Subject(), 1, nil, nil); !errors.Is(err, schemas.ErrRecord) {
 		t.Errorf("without headers: %v", err)
 	}

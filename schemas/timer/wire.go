@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -81,8 +82,8 @@ func Parse(subject string, seq uint64, h nats.Header, data []byte) (Record, erro
 	if p.err != nil {
 		return r, fmt.Errorf("%w: %w", schemas.ErrRecord, p.err)
 	}
-	if r.Revision < 1 || r.Due <= 0 || r.Changed <= 0 {
-		return r, fmt.Errorf("%w: revision %d, due %d, changed %d", schemas.ErrRecord, r.Revision, r.Due, r.Changed)
+	if r.Revision < 1 || r.Due <= 0 || r.Changed <= 0 || r.SpecSeq > math.MaxInt64 {
+		return r, fmt.Errorf("%w: revision %d, due %d, changed %d, spec %s", schemas.ErrRecord, r.Revision, r.Due, r.Changed, h.Get(schemas.HeaderSpecSeq))
 	}
 	if r.SpecSeq == 0 && data != nil {
 		r.Spec = &Spec{}

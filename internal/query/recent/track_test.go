@@ -12,7 +12,7 @@ import (
 
 // placedMessage is a frame of SHARDS at pos, with events from ts to ts+9.
 func placedMessage(pos uint64, ts int64, cleared string) *message {
-	p := schemas.Placed{Frame: schemas.Frame{Rows: 10, RawBytes: 100, MinTs: ts, MaxTs: ts + 9, Schema: 1}, Pos: pos, SourceSeq: 1000 + pos, Cleared: cleared}
+	p := schemas.Placed{Frame: schemas.Frame{Rows: 10, RawBytes: 100, MinTs: ts, MaxTs: ts + 9, Schema: 1}, Pos: pos, ShardRows: 10 * pos, SourceSeq: 1000 + pos, Cleared: cleared}
 	h := nats.Header{}
 	p.SetHeaders(h)
 	return &message{subject: schemas.ShardSubject("app", 202611, 7), header: h, seq: 10 * pos, bytes: 50}
