@@ -237,8 +237,10 @@ release-check: ## A release of every system, twice: the same bytes? Half an hour
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-install: build ## Put binary, completion and man pages below PREFIX (default /usr/local)
+install: build ## Put binary, unit, completion and man pages below PREFIX (default /usr/local)
 	install -D -m 755 bin/almanac '$(DESTDIR)$(PREFIX)/bin/almanac'
+	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/systemd/almanac.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/almanac.service'
 	install -d '$(DESTDIR)$(PREFIX)'/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d,man/man1}
 	bin/almanac completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/almanac'
 	bin/almanac completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_almanac'

@@ -18,8 +18,10 @@ var drainKeys = []string{"drain_delay", "shutdown_timeout"}
 // who sends it requests has the time to learn of it. unready is called at once.
 func draining(ctx context.Context, s *settings, log zerolog.Logger, unready func()) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unwatched := supervised(log)
 	stop := context.AfterFunc(ctx, func() {
 		unready()
+		tellStopping(log)
 		if by := stopCause(ctx); by != nil {
 			log.Info().Str("signal", by.String()).Dur("drain_delay", s.DrainDelay).Msg("stopping; press Ctrl-C again to stop at once")
 		}
@@ -28,6 +30,7 @@ func draining(ctx context.Context, s *settings, log zerolog.Logger, unready func
 	})
 	return later, func() {
 		stop()
+		unwatched()
 		cancel(nil)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -83,11 +85,51 @@ func TestStagesEndInOrder(t *testing.T) {
 }
 
 // In the time between the signal and the end an up is not ready, and works: what is sent to it then is taken, routed and
-// stored. A second signal ends that time, and the process, at once.
+// stored. Before, settings are read again at SIGHUP, and systemd hears all of it. A second signal ends that time, and the process, at once.
 func TestDrainDelay(t *testing.T) {
 	t.Parallel()
-	b := newBox(t)
+	heard := filepath.Join(t.TempDir(), "notify") // as systemd's
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: heard, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.Close() }()
+	// hears reads until systemd was told something, and returns all up to it.
+	hears := func(want string) (all []string) {
+		t.Helper()
+		_ = socket.SetReadDeadline(time.Now().Add(maxWait))
+		for buf := make([]byte, 4096); ; {
+			n, err := socket.Read(buf)
+			if err != nil {
+				t.Fatalf("systemd did not hear %s, but %v: %v", want, all, err)
+			}
+			all = append(all, string(buf[:n]))
+			if strings.HasPrefix(all[len(all)-1], want) {
+				return all
+			}
+		}
+	}
+	b := newBox(t, "NOTIFY_SOCKET="+heard, "WATCHDOG_USEC=300000")
+	b.write("almanac.yaml", "log_level: info\n")
 	up := b.up("--drain-delay", "5m")
+	for _, early := range hears("READY=1") {
+		if strings.HasPrefix(early, "RELOADING") || strings.HasPrefix(early, "STOPPING") {
+			t.Errorf("%s before it was ready", early)
+		}
+	}
+	hears("WATCHDOG=1")
+	b.write("almanac.yaml", "log_level: debug\nreplicas: 3\ntopics: [{name: other}]\n")
+	if err := up.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	hears("RELOADING=1\nMONOTONIC_USEC=")
+	hears("READY=1")
+	up.says(`"taken":["log_level"],"need_a_start":["replicas","topics`)
+	b.write("almanac.yaml", "log_level: loud\n")
+	if err := up.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	up.says("those that were read before stay in use")
 	a, err := embedded.ReadAddresses(b.data())
 	if err != nil {
 		t.Fatal(err)
@@ -103,9 +145,12 @@ func TestDrainDelay(t *testing.T) {
 		return nil
 	})
 	up.says("stopping")
+	hears("STOPPING=1")
+	hears("WATCHDOG=1") // it still works
 	if code, body := asked(t, http.MethodPost, a.HTTP+"/v1/topics/app/events?ack=stored", `{"message":"late"}`); code != http.StatusOK || !strings.Contains(body, `"stored":true`) {
 		t.Errorf("while it drains: %d %s", code, body)
 	}
+	up.says(`"level":"debug"`)
 	select {
 	case <-up.done:
 		t.Errorf("it ended before the time was over: %s", up.stderr())

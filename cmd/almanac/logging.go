@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,12 +27,24 @@ func (s *settings) logger(w io.Writer) zerolog.Logger {
 	if s.textLogs(w) {
 		w = zerolog.ConsoleWriter{Out: unfiltered(w), NoColor: !colours(w), TimeFormat: time.TimeOnly, FormatPrepare: printableMessage}
 	}
-	level, err := zerolog.ParseLevel(s.LogLevel)
+	s.level = &logLevel{}
+	s.level.set(s.LogLevel)
+	return zerolog.New(zerolog.SyncWriter(w)).Sample(s.level).With().Timestamp().Logger()
+}
+
+// logLevel is that of a logger and of those made from it; it may change.
+type logLevel struct{ now atomic.Int32 }
+
+func (l *logLevel) set(text string) {
+	level, err := zerolog.ParseLevel(text)
 	if err != nil {
 		level = zerolog.InfoLevel // load has checked it
 	}
-	return zerolog.New(zerolog.SyncWriter(w)).Level(level).With().Timestamp().Logger()
+	l.now.Store(int32(level))
 }
+
+// Sample implements zerolog.Sampler: it is asked before a line is made.
+func (l *logLevel) Sample(level zerolog.Level) bool { return int32(level) >= l.now.Load() }
 
 // printableMessage takes out of a line's message what would garble a terminal: it may be a server's,
 // with a client's words in it. Fields with such characters are quoted.

@@ -31,7 +31,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 	if err := up.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	readUntil(t, ours, "SIGHUP: there is nothing to load again")
+	readUntil(t, ours, "SIGHUP: settings were read again")
 	a, err := embedded.ReadAddresses(b.data())
 	if err != nil {
 		t.Fatal(err)

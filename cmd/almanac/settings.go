@@ -85,6 +85,7 @@ type settings struct {
 	File string
 
 	values map[string]value
+	level  *logLevel // of the logger
 }
 
 // value is a key's text and where it came from: --data, ALMANAC_DATA, a file and

@@ -43,7 +43,7 @@ func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (
 		return nil, err
 	}
 	log := s.logger(a.stderr)
-	outlive(log)
+	outlive(newReloader(cmd, s, log).reload)
 	return &single{name: name, s: s, d: d, log: log, counts: newNumbers(log)}, nil
 }
 
@@ -128,6 +128,7 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 		}
 		if err == nil {
 			o.log.Info().Str("part", o.name).Msg("ready")
+			tellReady(o.log)
 			return true, nil
 		}
 		o.close()

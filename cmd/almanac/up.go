@@ -73,7 +73,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	n := &node{s: s, log: s.logger(a.stderr)}
-	outlive(n.log)
+	outlive(newReloader(cmd, s, n.log).reload)
 	defer n.close()
 	if err := n.start(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -84,6 +84,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	// A command that looks for this Almanac from then on reports that it is ending.
 	defer context.AfterFunc(ctx, func() { _ = embedded.RemoveAddresses(n.dir.Path()) })()
 	n.ready(a.stderr, time.Since(began))
+	tellReady(n.log)
 	working, end := draining(ctx, s, n.log, n.inputs.drain)
 	defer end()
 	return runStages(working, s.ShutdownTimeout, n.stages...)
