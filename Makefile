@@ -85,6 +85,7 @@ test: need-compiler setup check ## All tests against real servers: each package 
 	$(TEST) -parallel 6 $(WHOLE)
 	$(TEST) ./integration/model/...
 	$(TEST) -v -run '$(KILLS)' ./integration/faults
+	cd deploy && go test ./... # a module of its own
 
 race: need-compiler setup ## The tests of the whole with the race detector; half an hour
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race $(WHOLE)
@@ -94,6 +95,7 @@ check: ## The quick part of lint: formatting and go vet
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make tidy:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	go vet ./...
 	cd bench/compare && go vet ./... # a module of its own
+	cd deploy && go vet ./...
 
 lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of documents
 	$(GOLANGCI) run ./...

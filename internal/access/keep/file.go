@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -58,6 +59,20 @@ func ReadLocal(path string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
+// private reports whether a file is read by those alone whom it is for: its owner or, where that is root, the group that
+// root gave it to. A Secret that Kubernetes mounts is such a file, for root writes it and the pod's group reads it.
+func private(mode fs.FileMode, owner uint32) bool {
+	return mode&0o077 == 0 || owner == 0 && mode&0o037 == 0
+}
+
+// ownerOf is the user whose file it is.
+func ownerOf(info fs.FileInfo) uint32 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Uid
+	}
+	return ^uint32(0)
+}
+
 // readPrivate reads a file that only its owner may read.
 func readPrivate(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes it
@@ -72,7 +87,7 @@ func readPrivate(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file: it is read again and again", path)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if !private(info.Mode().Perm(), ownerOf(info)) {
 		return nil, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))

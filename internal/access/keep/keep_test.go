@@ -136,7 +136,7 @@ func TestOpen(t *testing.T) {
 		says string
 	}{
 		"a broken file":              {Config{File: write("broken", "tokens: {", 0o600)}, "broken"},
-		"a file that others read":    {Config{File: write("open", "tokens: []", 0o640)}, "chmod 600"},
+		"a file that others read":    {Config{File: write("open", "tokens: []", 0o644)}, "chmod 600"},
 		"a broken environment":       {Config{Text: "token: []"}, "environment"},
 		"a local token of no form":   {Config{Local: write("local", "secret", 0o600)}, "remove the file"},
 		"a local token others read":  {Config{Local: write("local2", "secret", 0o644)}, "chmod 600"},
@@ -148,6 +148,19 @@ func TestOpen(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// A group reads along only where root gave the file to it.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[os.FileMode][2]bool{ // root's, another's
+		0o600: {true, true}, 0o400: {true, true}, 0o640: {true, false}, 0o440: {true, false},
+		0o644: {false, false}, 0o444: {false, false}, 0o660: {false, false}, 0o604: {false, false}, 0o650: {false, false},
+	} {
+		if got := [2]bool{private(mode, 0), private(mode, 10001)}; got != want {
+			t.Errorf("%04o: %v, want %v", mode, got, want)
+		}
 	}
 }
 

@@ -1,0 +1,5 @@
+// Package deploy holds what installs Almanac elsewhere: helm/almanac, a chart for Kubernetes.
+//
+// It is a module of its own, for its tests render the chart with helm's engine and read the result into the types of
+// Kubernetes, and Almanac itself needs neither. What they render lies in helm/rendered.
+package deploy
