@@ -179,3 +179,14 @@ func asked(t *testing.T, method, url, body string) (int, string) {
 	}
 	return resp.StatusCode, string(text)
 }
+
+// A part whose ClickHouse is away says so by name, whatever the connection said.
+func TestReadinessNamesClickHouse(t *testing.T) {
+	t.Parallel()
+	if reasons := clickHouseTrouble(nil); len(reasons) > 0 {
+		t.Errorf("%v", reasons)
+	}
+	if reasons := clickHouseTrouble(context.DeadlineExceeded); len(reasons) != 1 || !strings.Contains(reasons[0], "ClickHouse") {
+		t.Errorf("%v", reasons)
+	}
+}

@@ -164,3 +164,11 @@ func natsTrouble(nc *nats.Conn) []string {
 	}
 	return []string{"no connection to NATS, trying again"}
 }
+
+// clickHouseTrouble is why ClickHouse cannot be used now. What a connection says does not name it.
+func clickHouseTrouble(err error) []string {
+	if err == nil {
+		return nil
+	}
+	return []string{"no answer of ClickHouse: " + err.Error()}
+}

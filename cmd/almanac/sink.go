@@ -39,11 +39,8 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		one.probe = func(ctx context.Context) []string {
-			reasons := natsTrouble(one.nc)
-			if _, err := db.Ping(ctx); err != nil {
-				reasons = append(reasons, err.Error())
-			}
-			return reasons
+			_, err := db.Ping(ctx)
+			return append(natsTrouble(one.nc), clickHouseTrouble(err)...)
 		}
 		one.parts, err = newSinks(ctx, one.nc, reg, db, one.s, nil, one.counts.sinks(), one.log)
 		return err

@@ -379,8 +379,6 @@ func (n *node) probe(ctx context.Context) (reasons []string) {
 			reasons = append(reasons, err.Error())
 		}
 	}
-	if err := n.servers.ClickHouse.Healthy(ctx); err != nil {
-		reasons = append(reasons, err.Error())
-	}
+	reasons = append(reasons, clickHouseTrouble(n.servers.ClickHouse.Healthy(ctx))...)
 	return append(reasons, stalled(n.pool)...)
 }
