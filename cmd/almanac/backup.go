@@ -110,10 +110,14 @@ func (a *app) printBackup(cmd *cobra.Command, m *backup.Manifest) error {
 	if printed, err := printRecord(a, format(cmd, asTable), b); printed || err != nil {
 		return err
 	}
-	t := newTable("backup", "point in time", "rows", "shards", "bytes", "new")
-	numbers(t, "rows", "shards", "bytes", "new")
+	t := newTable("backup", "point in time", "stored", "shards", "bytes", "new")
+	numbers(t, "stored", "shards", "bytes", "new")
 	t.AppendRow([]any{b.Name, b.Point.Format(time.RFC3339Nano), b.Rows, b.Shards, schemas.FormatBytes(float64(b.Bytes)), schemas.FormatBytes(float64(b.NewBytes))})
-	return a.printTable(t)
+	if err := a.printTable(t); err != nil {
+		return err
+	}
+	a.note("what was accepted and not stored by then is in the copies of the streams")
+	return nil
 }
 
 // drawBackup draws one line over and over, on a terminal.
