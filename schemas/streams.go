@@ -184,6 +184,7 @@ func RegistryBucket(l StreamLimits) jetstream.KeyValueConfig {
 		Storage:     jetstream.FileStorage,
 		Replicas:    l.Replicas,
 		MaxBytes:    l.RegistryBytes,
+		Metadata:    FormatMetadata(),
 	}
 }
 

@@ -9,7 +9,16 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/schemas"
 )
+
+// A data directory and a registry speak of one number.
+func TestFormatIsOne(t *testing.T) {
+	t.Parallel()
+	if embedded.FormatVersion != schemas.Format {
+		t.Errorf("directories have format %d, registries %d", embedded.FormatVersion, schemas.Format)
+	}
+}
 
 func TestDataDirHasOneOwner(t *testing.T) {
 	t.Parallel()

@@ -86,6 +86,8 @@
 //
 // # Failures
 //
+// The bucket's metadata has the number of the format. Open, Setup and CreateBucket refuse another, ErrFormat, before they change anything.
+//
 // A lost race is ErrConflict: read again. A lost bucket is ErrNoRegistry, and Setup makes it
 // again from its copies. Where these are lost too it is ErrLost where SHARDS holds frames: nothing
 // is placed until it is rebuilt. ErrBehind: a topic that is not shown yet, since a copy from before

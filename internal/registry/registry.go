@@ -39,6 +39,9 @@ func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkFormat(ctx, js); err != nil {
+		return nil, err
+	}
 	kv, err := streams.Bucket(ctx, js)
 	if err != nil {
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -61,6 +64,9 @@ func (r *Registry) JetStream() jetstream.JetStream { return r.js }
 func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Registry, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkFormat(ctx, js); err != nil {
 		return nil, err
 	}
 	for _, cfg := range schemas.Streams(limits) {

@@ -69,6 +69,9 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 	if err != nil {
 		return nil, err
 	}
+	if err := checkFormat(ctx, js); err != nil {
+		return nil, err
+	}
 	for _, cfg := range []jetstream.KeyValueConfig{schemas.CopiesBucket(limits), schemas.RegistryBucket(limits)} {
 		if err := createBucket(ctx, js, cfg); err != nil {
 			return nil, err

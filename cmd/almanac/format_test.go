@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Every part and every verb refuses servers on which another format is kept, with both numbers and the code of a
+// configuration: a part does not wait for what cannot come.
+func TestPartsRefuseAnotherFormat(t *testing.T) {
+	t.Parallel()
+	servers := embeddedtest.Start(t)
+	limits := schemas.DefaultStreamLimits
+	limits.EventsBytes, limits.ShardsBytes, limits.DocsBytes, limits.TimersBytes = 1<<30, 1<<30, 1<<30, 1<<30
+	if _, err := registry.Setup(t.Context(), servers.NC(), limits); err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(servers.NC())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), schemas.KVStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.CachedInfo().Config
+	other := strconv.Itoa(schemas.Format + 1)
+	for key := range schemas.FormatMetadata() {
+		cfg.Metadata[key] = other
+	}
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	b := newBox(t)
+	for _, args := range []string{
+		"setup", "router", "sink", "timers run", "gateway --http 127.0.0.1:0 --otlp-http off --otlp-grpc off",
+		"topics ls", "topics apply app", "lag", "shards", "verify", "query app", "replay app", "dead ls",
+	} {
+		out := b.run("", append(strings.Fields(args), "--nats", servers.NC().ConnectedUrl(), "--clickhouse", servers.HTTPDSN())...)
+		if out.code != exitConfig || !strings.Contains(out.err, `has format "`+other+`"`) || !strings.Contains(out.err, "reads format "+strconv.Itoa(schemas.Format)) {
+			t.Errorf("%s: exit %d: %s", args, out.code, out.err)
+		}
+	}
+}
