@@ -32,7 +32,7 @@ func meterTopic(t testing.TB, name string) schemas.Topic {
 // rollups runs what fills derived tables.
 func (e *env) rollups(change ...func(*rollups.Config)) (stop func()) {
 	e.t.Helper()
-	cfg := rollups.Config{Registry: e.registry(e.connect()), DB: e.db, Every: 100 * time.Millisecond, Hooks: rollups.Hooks{
+	cfg := rollups.Config{Registry: e.registry(e.connect()), DB: e.sinkDB, Every: 100 * time.Millisecond, Hooks: rollups.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { e.logf("rollups %s: %v", ref, err) },
 	}}
 	for _, c := range change {
@@ -251,9 +251,9 @@ func (e *env) billed(more int) {
 		return
 	}
 	var last, sum string
-	err := e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT toString(sum(u)) FROM (SELECT argMax(toInt128(attributes['usage']), toUInt64(attributes['bill_revision'])) AS u FROM %s WHERE attributes['bill_revision'] != '' GROUP BY attributes['space'])", e.table("bills"))).Scan(&last)
+	err := e.hand.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT toString(sum(u)) FROM (SELECT argMax(toInt128(attributes['usage']), toUInt64(attributes['bill_revision'])) AS u FROM %s WHERE attributes['bill_revision'] != '' GROUP BY attributes['space'])", e.table("bills"))).Scan(&last)
 	if err == nil {
-		err = e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT toString(sum(toInt128(delta) * (%d - toUnixTimestamp64Milli(ts)))) FROM %s", schemas.Month(202602).End()/1e6, e.table("usage"))).Scan(&sum)
+		err = e.hand.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT toString(sum(toInt128(delta) * (%d - toUnixTimestamp64Milli(ts)))) FROM %s", schemas.Month(202602).End()/1e6, e.table("usage"))).Scan(&sum)
 	}
 	if err != nil {
 		e.t.Fatal(err)

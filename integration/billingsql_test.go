@@ -68,7 +68,7 @@ func (e *env) billsInSQL(sql, topic string, by usage.GroupBy) {
 		_, _ = fmt.Sscan(want[key(d)], &sum)
 		want[key(d)] = fmt.Sprint(sum + d.Delta*((schemas.Month(202602).End()-d.Time.UnixNano())/1e6))
 	}
-	rows, err := e.db.Conn().Query(e.t.Context(), strings.Replace(sql, "FROM bills\n", "FROM "+e.table("bills")+"\n", 1))
+	rows, err := e.hand.Conn().Query(e.t.Context(), strings.Replace(sql, "FROM bills\n", "FROM "+e.table("bills")+"\n", 1))
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func (e *env) wholeShard(s registry.Shard) uint64 {
 	}
 	// Each row carries the position of its own frame.
 	var rows []struct{ Pos, N, IDs uint64 }
-	err := e.db.Conn().Select(e.t.Context(), &rows, fmt.Sprintf("SELECT pos AS Pos, count() AS N, uniqExact(id) AS IDs FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
+	err := e.hand.Conn().Select(e.t.Context(), &rows, fmt.Sprintf("SELECT pos AS Pos, count() AS N, uniqExact(id) AS IDs FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
 		e.table(s.Topic), uint32(s.Month), uint64(s.ID)))
 	if err != nil {
 		e.t.Fatal(err)
@@ -185,7 +185,7 @@ func (e *env) rotated(topic string, rows uint64, want int) {
 			e.t.Errorf("%s was rotated for %q, want rows", s.Name(), s.Reason)
 		}
 		var n, lo, hi uint64
-		err := e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT count(), toUInt64(toUnixTimestamp64Nano(min(ts))), toUInt64(toUnixTimestamp64Nano(max(ts))) FROM %s WHERE shard = %d",
+		err := e.hand.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT count(), toUInt64(toUnixTimestamp64Nano(min(ts))), toUInt64(toUnixTimestamp64Nano(max(ts))) FROM %s WHERE shard = %d",
 			e.table(topic), uint64(s.ID))).Scan(&n, &lo, &hi)
 		if err != nil {
 			e.t.Fatal(err)

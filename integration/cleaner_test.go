@@ -15,7 +15,7 @@ import (
 // cleaner is a cleaner of its own, as another process would have.
 func (e *env) cleaner(change ...func(*cleaner.Config)) *cleaner.Cleaner {
 	e.t.Helper()
-	cfg := cleaner.Config{Registry: e.registry(e.connect()), DB: e.db, MinAge: 5 * time.Second}
+	cfg := cleaner.Config{Registry: e.registry(e.connect()), DB: e.sinkDB, MinAge: 5 * time.Second}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -96,7 +96,7 @@ func (h *damagedCluster) remember() {
 
 func (h *damagedCluster) partNames() (names []string) {
 	h.t.Helper()
-	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT name FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY min_block_number, name", h.srv.Database))
+	rows, err := h.hand.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT name FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY min_block_number, name", h.srv.Database))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func (h *damagedCluster) readable() map[string]bool {
 func (h *damagedCluster) inTable() map[string]int {
 	h.t.Helper()
 	out := map[string]int{}
-	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT message, count() FROM %s GROUP BY message", h.table("app")))
+	rows, err := h.hand.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT message, count() FROM %s GROUP BY message", h.table("app")))
 	if err != nil {
 		h.logf("reading the table: %v", err)
 		return out

@@ -159,7 +159,7 @@ func (h *damagedCluster) damagePart() {
 func (e *env) spoilPart(table string, spoil func([]byte) []byte) {
 	e.t.Helper()
 	var path string
-	if err := e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT path FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY rows DESC, name LIMIT 1", e.srv.Database)).Scan(&path); err != nil {
+	if err := e.hand.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT path FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY rows DESC, name LIMIT 1", e.srv.Database)).Scan(&path); err != nil {
 		e.t.Fatal(err)
 	}
 	e.exec("DETACH TABLE %s SYNC", table)

@@ -78,7 +78,7 @@ func (h *pairCluster) olderDatabase() string { return h.srv.Database + "_older" 
 
 func (h *pairCluster) strings(q string, args ...any) (out []string) {
 	h.t.Helper()
-	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf(q, args...))
+	rows, err := h.hand.Conn().Query(h.t.Context(), fmt.Sprintf(q, args...))
 	h.must(err)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
@@ -110,10 +110,10 @@ func (h *pairCluster) attach(from, to, table string) {
 	h.t.Helper()
 	for _, id := range h.partitions(from, table) {
 		eventually(h.t, time.Minute, func() error { // an erasure's patches are not copied; a merge may have to take them first
-			if err := h.db.Conn().Exec(h.t.Context(), fmt.Sprintf("ALTER TABLE `%s`.`%s` APPLY PATCHES IN PARTITION ID '%s' SETTINGS mutations_sync = 2", from, table, id)); err != nil {
+			if err := h.hand.Conn().Exec(h.t.Context(), fmt.Sprintf("ALTER TABLE `%s`.`%s` APPLY PATCHES IN PARTITION ID '%s' SETTINGS mutations_sync = 2", from, table, id)); err != nil {
 				return err
 			}
-			return h.db.Conn().Exec(h.t.Context(), fmt.Sprintf("ALTER TABLE `%s`.`%s` ATTACH PARTITION ID '%s' FROM `%s`.`%s`", to, table, id, from, table))
+			return h.hand.Conn().Exec(h.t.Context(), fmt.Sprintf("ALTER TABLE `%s`.`%s` ATTACH PARTITION ID '%s' FROM `%s`.`%s`", to, table, id, from, table))
 		})
 	}
 }
@@ -145,5 +145,5 @@ func (h *pairCluster) putTables(state string) {
 }
 
 func (h *pairCluster) execQuietly(q string, args ...any) {
-	_ = h.db.Conn().Exec(h.t.Context(), fmt.Sprintf(q, args...))
+	_ = h.hand.Conn().Exec(h.t.Context(), fmt.Sprintf(q, args...))
 }

@@ -97,7 +97,7 @@ func TestRepairDocuments(t *testing.T) {
 		t.Error(err)
 	}
 	// A row that a stub names is gone.
-	if err := e.db.Conn().Exec(t.Context(), fmt.Sprintf("DELETE FROM %s WHERE doc_id = 'd-2'", e.table("customers"))); err != nil {
+	if err := e.hand.Conn().Exec(t.Context(), fmt.Sprintf("DELETE FROM %s WHERE doc_id = 'd-2'", e.table("customers"))); err != nil {
 		t.Fatal(err)
 	}
 	if rep := e.fronts("customers"); rep.OK() || !strings.Contains(strings.Join(rep.Problems, "\n"), `"d-2": its stub names version 1`) {

@@ -100,7 +100,7 @@ func TestDocumentsUnderKills(t *testing.T) {
 	e.stored("customers", total, time.Minute)
 	e.verified("customers")
 	wrong := 0
-	rows, err := e.db.Conn().Query(t.Context(), fmt.Sprintf("SELECT doc_id, version, body FROM %s ORDER BY doc_id, version", e.table("customers")))
+	rows, err := e.hand.Conn().Query(t.Context(), fmt.Sprintf("SELECT doc_id, version, body FROM %s ORDER BY doc_id, version", e.table("customers")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestListsWhileRecordsLeave(t *testing.T) {
 	t.Logf("seed %d", seed)
 	e.router()
 	e.sink(func(c *sinkConfig) { c.Linger = 1500 * time.Millisecond })
-	clean := cleaner.Config{Registry: e.registry(e.connect()), DB: e.db, MinAge: 100 * time.Millisecond}
+	clean := cleaner.Config{Registry: e.registry(e.connect()), DB: e.sinkDB, MinAge: 100 * time.Millisecond}
 	e.background(func(ctx context.Context) error { return runCleaner(ctx, clean) })
 	lives := livesOf{all: map[string][]*lifeOf{}}
 	var reads [2]*documents.Collection

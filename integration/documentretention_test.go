@@ -43,7 +43,7 @@ func keepDocuments(t *testing.T, hotFor time.Duration, own bool) *keptDocuments 
 	if own {
 		k.e.sink(func(c *sinkConfig) { c.Retention.Now = k.time })
 	} else {
-		s, err := sinks.New(t.Context(), k.e.connect(), sinks.Config{Registry: k.e.reg, DB: k.e.db, Linger: 50 * time.Millisecond, Housekeeping: 100 * time.Millisecond})
+		s, err := sinks.New(t.Context(), k.e.connect(), sinks.Config{Registry: k.e.reg, DB: k.e.sinkDB, Linger: 50 * time.Millisecond, Housekeeping: 100 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func (k *keptDocuments) closing() *retention.Janitor {
 	k.topic.KeepDays = 30
 	k.e.apply(k.topic)
 	nc := k.e.connect()
-	j, err := retention.New(k.e.t.Context(), nc, retention.Config{Registry: k.e.registry(nc), DB: k.e.db, Now: k.time})
+	j, err := retention.New(k.e.t.Context(), nc, retention.Config{Registry: k.e.registry(nc), DB: k.e.sinkDB, Now: k.time})
 	if err != nil {
 		k.e.t.Fatal(err)
 	}

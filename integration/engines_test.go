@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/internal/tables"
@@ -53,7 +54,7 @@ func hostOf(t *testing.T, address string) string {
 // open opens the server at a host as a process with the registry does.
 func (e *twoEngines) open(host string) *tables.DB {
 	e.t.Helper()
-	u, err := url.Parse(e.srv.HTTPDSN())
+	u, err := url.Parse(e.srv.HTTPDSNOf(access.UserOperator))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -232,12 +233,12 @@ func TestTableOfAnotherEngine(t *testing.T) {
 	e.stored("app", 1, 20*time.Second)
 	exec := func(q string) {
 		t.Helper()
-		if err := e.db.Conn().Exec(t.Context(), q); err != nil {
+		if err := e.hand.Conn().Exec(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var ddl string
-	if err := e.db.Conn().QueryRow(t.Context(), "SELECT create_table_query FROM system.tables WHERE database = $1 AND name = 'app'", e.srv.Database).Scan(&ddl); err != nil {
+	if err := e.hand.Conn().QueryRow(t.Context(), "SELECT create_table_query FROM system.tables WHERE database = $1 AND name = 'app'", e.srv.Database).Scan(&ddl); err != nil {
 		t.Fatal(err)
 	}
 	other := strings.Replace(ddl, "ENGINE = MergeTree", "ENGINE = ReplacingMergeTree", 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -28,7 +29,8 @@ type env struct {
 	t   testing.TB
 	srv *embeddedtest.Servers
 	reg *registry.Registry
-	db  *tables.DB
+	// db and sinkDB are the tables as people's commands and sinks reach them, hand as who may do everything there.
+	db, sinkDB, hand *tables.DB
 }
 
 // start sets up streams, registry and the given topics; no router and no sink.
@@ -73,14 +75,22 @@ func setUpWithin(t testing.TB, srv *embeddedtest.Servers, limits schemas.StreamL
 			t.Fatal(err)
 		}
 	}
-	if e.db, err = tables.Open(e.srv.HTTPDSN()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.db.Close() })
+	e.db, e.sinkDB, e.hand = e.openAs(access.UserOperator), e.openAs(access.UserSink), e.openAs(embedded.UserAlmanac)
 	if err := e.db.EnsureLedger(t.Context()); err != nil { // as `almanac up` and sinks do
 		t.Fatal(err)
 	}
 	return e
+}
+
+// openAs opens the tables by an account until the test ends.
+func (e *env) openAs(user string) *tables.DB {
+	e.t.Helper()
+	db, err := tables.Open(e.srv.HTTPDSNOf(user))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 // background runs f until the test ends or stop is called, which waits for it.
@@ -181,7 +191,7 @@ func (e *env) sink(change ...func(*sinkConfig)) (stop func()) {
 
 func (e *env) sinkOn(nc *nats.Conn, change ...func(*sinkConfig)) (stop func()) {
 	e.t.Helper()
-	cfg := sinkConfig{Config: sinks.Config{Registry: e.registry(nc), DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
+	cfg := sinkConfig{Config: sinks.Config{Registry: e.registry(nc), DB: e.sinkDB, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { e.logf("sink %s: %v", ref, err) },
 	}}}
 	for _, c := range change {
@@ -259,7 +269,7 @@ func (e *env) count(q string, args ...any) uint64 {
 
 // ask is count for those who ask until the answer is right: there may be no table yet.
 func (e *env) ask(q string, args ...any) (n uint64, err error) {
-	err = e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf(q, args...)).Scan(&n)
+	err = e.hand.Conn().QueryRow(e.t.Context(), fmt.Sprintf(q, args...)).Scan(&n)
 	return n, err
 }
 

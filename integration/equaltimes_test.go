@@ -63,7 +63,7 @@ func TestEventsOfOneTimeKeepTheirOrder(t *testing.T) {
 	inOrder("stored")
 	for _, name := range names {
 		t.Run(name+" by SQL", func(t *testing.T) {
-			rows, err := e.db.Conn().Query(t.Context(), fmt.Sprintf("SELECT message FROM %s ORDER BY ts, %s", e.table(name), schemas.ColIDOrder))
+			rows, err := e.hand.Conn().Query(t.Context(), fmt.Sprintf("SELECT message FROM %s ORDER BY ts, %s", e.table(name), schemas.ColIDOrder))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 	shard := e.shards("app")[0]
 	exec := func(format string, args ...any) {
 		t.Helper()
-		if err := e.db.Conn().Exec(t.Context(), fmt.Sprintf(format, args...)); err != nil {
+		if err := e.hand.Conn().Exec(t.Context(), fmt.Sprintf(format, args...)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,7 +30,7 @@ func (e *env) parts(topic string) map[string]map[string]uint32 {
 		Name      string `ch:"name"`
 		At        uint32 `ch:"at"`
 	}
-	err := e.db.Conn().Select(e.t.Context(), &rows, "SELECT partition_id, name, toUnixTimestamp(modification_time) AS at FROM system.parts "+
+	err := e.hand.Conn().Select(e.t.Context(), &rows, "SELECT partition_id, name, toUnixTimestamp(modification_time) AS at FROM system.parts "+
 		"WHERE active AND rows > 0 AND database = ? AND table = ? AND NOT startsWith(name, 'patch-')", e.srv.Database, topic)
 	if err != nil {
 		e.t.Fatal(err)

@@ -168,7 +168,7 @@ func TestFreshAcrossTheHandOver(t *testing.T) {
 					break
 				}
 				var stored uint64
-				if err := e.db.Conn().QueryRow(t.Context(), "SELECT count() FROM "+e.table("app")+" WHERE user_id = '"+user+"'").Scan(&stored); err != nil {
+				if err := e.hand.Conn().QueryRow(t.Context(), "SELECT count() FROM "+e.table("app")+" WHERE user_id = '"+user+"'").Scan(&stored); err != nil {
 					t.Error(err)
 					return
 				}

@@ -23,7 +23,7 @@ func TestJanitorKeepsFramesOfAnUnnoticedFork(t *testing.T) {
 	stopSink()
 	e.replaceRow("app", "message = '4'", "toUUID('00000000-0000-7000-8000-000000000001') AS id")
 	nc := e.connect()
-	j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.db, ReplayWindow: time.Second, KeepTime: retention.MinKeepTime})
+	j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, ReplayWindow: time.Second, KeepTime: retention.MinKeepTime})
 	if err != nil {
 		t.Fatal(err)
 	}

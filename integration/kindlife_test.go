@@ -155,7 +155,7 @@ func TestMetricThroughDamage(t *testing.T) {
 // to it.
 func (e *env) rollupsKilled(point string) {
 	e.t.Helper()
-	u, err := rollups.New(rollups.Config{Registry: e.reg, DB: e.db, BatchRows: 50, Crash: func(p string) {
+	u, err := rollups.New(rollups.Config{Registry: e.reg, DB: e.sinkDB, BatchRows: 50, Crash: func(p string) {
 		if p == point {
 			panic(killed(p))
 		}
@@ -305,7 +305,7 @@ func TestTrailThroughDamage(t *testing.T) {
 // the topic trail.
 func (e *env) sealed(point string) []schemas.Seal {
 	e.t.Helper()
-	s, err := seals.New(seals.Config{Registry: e.reg, DB: e.db, Crash: func(p string) {
+	s, err := seals.New(seals.Config{Registry: e.reg, DB: e.sinkDB, Crash: func(p string) {
 		if p == point {
 			panic(killed(p))
 		}

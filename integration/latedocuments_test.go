@@ -20,7 +20,7 @@ func TestRetentionWithAStoppedClock(t *testing.T) {
 	topic.Lanes, topic.KeepDays, topic.Rotate = 1, 30, schemas.Rotation{Rows: 20}
 	e := start(t, topic)
 	e.router()
-	s, err := sinks.New(t.Context(), e.connect(), sinks.Config{Registry: e.reg, DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 100 * time.Millisecond})
+	s, err := sinks.New(t.Context(), e.connect(), sinks.Config{Registry: e.reg, DB: e.sinkDB, Linger: 50 * time.Millisecond, Housekeeping: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestRetentionWithAStoppedClock(t *testing.T) {
 	until(2, 1)
 	put(stopped)
 	until(4, 2)
-	j, err := retention.New(t.Context(), e.connect(), retention.Config{Registry: e.reg, DB: e.db})
+	j, err := retention.New(t.Context(), e.connect(), retention.Config{Registry: e.reg, DB: e.sinkDB})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func startCopiesCluster(t *testing.T) *copiesCluster {
 	h.run()
 	h.exec("CREATE DATABASE %s", h.olderDatabase())
 	t.Cleanup(func() {
-		_ = h.db.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+h.olderDatabase()+" SYNC")
+		_ = h.hand.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+h.olderDatabase()+" SYNC")
 	})
 	for _, table := range h.tables() {
 		h.exec("CREATE TABLE %s.%s AS %s", h.olderDatabase(), sql.QuoteName(table), h.table(table))
@@ -89,7 +89,7 @@ func (h *copiesCluster) olderDatabase() string { return sql.QuoteName(h.srv.Data
 // tables are all tables that hold rows.
 func (h *copiesCluster) tables() (names []string) {
 	h.t.Helper()
-	rows, err := h.db.Conn().Query(h.t.Context(), "SELECT name FROM system.tables WHERE database = $1 AND engine LIKE '%MergeTree' ORDER BY name", h.srv.Database)
+	rows, err := h.hand.Conn().Query(h.t.Context(), "SELECT name FROM system.tables WHERE database = $1 AND engine LIKE '%MergeTree' ORDER BY name", h.srv.Database)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func (h *copiesCluster) lose(older bool, names ...string) {
 func (h *copiesCluster) olderClickHouse() {
 	h.t.Helper()
 	there := map[string]bool{}
-	rows, err := h.db.Conn().Query(h.t.Context(), "SELECT name FROM system.tables WHERE database = $1", h.srv.Database+"_older")
+	rows, err := h.hand.Conn().Query(h.t.Context(), "SELECT name FROM system.tables WHERE database = $1", h.srv.Database+"_older")
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func TestMeterPipeline(t *testing.T) {
 // rollupsUntil runs rollups that end at a point, as a killed process does.
 func (e *env) rollupsUntil(point string) (stop func()) {
 	e.t.Helper()
-	u, err := rollups.New(rollups.Config{Registry: e.registry(e.connect()), DB: e.db, Every: 50 * time.Millisecond, BatchRows: 2000, Crash: func(p string) {
+	u, err := rollups.New(rollups.Config{Registry: e.registry(e.connect()), DB: e.sinkDB, Every: 50 * time.Millisecond, BatchRows: 2000, Crash: func(p string) {
 		if p == point {
 			panic(killed(p))
 		}

@@ -94,7 +94,7 @@ func (e *env) tomorrow(topic schemas.Topic, keepFrom time.Time) *retention.Janit
 	topic.KeepDays = 10 + int(tomorrow.Sub(keepFrom)/(24*time.Hour)) // a router takes no event that is past its time
 	e.apply(topic)
 	nc := e.connect()
-	j, err := retention.New(e.t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.db, Now: func() time.Time { return tomorrow }})
+	j, err := retention.New(e.t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: func() time.Time { return tomorrow }})
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func TestMeterThroughDamage(t *testing.T) {
 func (e *env) janitorKilled(point string, now func() time.Time) {
 	e.t.Helper()
 	nc := e.connect()
-	j, err := retention.New(e.t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.db, Now: now, Crash: func(p string) {
+	j, err := retention.New(e.t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: now, Crash: func(p string) {
 		if p == point {
 			panic(killed(p))
 		}

@@ -198,7 +198,7 @@ func TestCountIsExactOnTheWay(t *testing.T) {
 
 // countOrNone is the rows of a topic's table, 0 while there is none.
 func (e *env) countOrNone(topic string) (n uint64) {
-	_ = e.db.Conn().QueryRow(e.t.Context(), "SELECT count() FROM "+e.table(topic)).Scan(&n)
+	_ = e.hand.Conn().QueryRow(e.t.Context(), "SELECT count() FROM "+e.table(topic)).Scan(&n)
 	return n
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/cleaner"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -123,7 +124,7 @@ type process struct {
 // dsn is the address of the test's database with its password.
 func (e *env) dsn() string {
 	e.t.Helper()
-	return e.srv.HTTPDSN()
+	return e.srv.HTTPDSNOf(access.UserOperator)
 }
 
 // process starts a part as a process of its own, until the end of the test.

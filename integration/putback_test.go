@@ -34,7 +34,7 @@ func startOwnEngine(t *testing.T, topics ...schemas.Topic) *ownEngine {
 	o.env = &env{t: t}
 	engine := o.run()
 	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
-	srv.ClickHouseHTTP, srv.User, srv.Password, srv.Database = engine.HTTPURL(), engine.User(), engine.Password(), engine.Database()
+	srv.Engine, srv.ClickHouseHTTP, srv.User, srv.Password, srv.Database = engine, engine.HTTPURL(), engine.User(), engine.Password(), engine.Database()
 	for url, port := range map[string]*int{engine.TCPAddr(): &o.tcp, strings.TrimPrefix(engine.HTTPURL(), "http://"): &o.http} {
 		_, p, err := net.SplitHostPort(url)
 		if err == nil {

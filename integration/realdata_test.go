@@ -46,7 +46,7 @@ func (e *env) attributesOf(topic string) (c content) {
 	e.content(&c, fmt.Sprintf("SELECT "+sumSQL, "concat(k, '\\0', v)")+e.table(topic)+
 		" ARRAY JOIN mapKeys(attributes) AS k, mapValues(attributes) AS v WHERE k NOT IN ('"+strings.Join(but, "','")+"')")
 	var rest []struct{ Text string }
-	err := e.db.Conn().Select(e.t.Context(), &rest, fmt.Sprintf("SELECT attributes['%s'] AS Text FROM %s WHERE Text != ''", schemas.AttrRest, e.table(topic)))
+	err := e.hand.Conn().Select(e.t.Context(), &rest, fmt.Sprintf("SELECT attributes['%s'] AS Text FROM %s WHERE Text != ''", schemas.AttrRest, e.table(topic)))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (e *env) attributesOf(topic string) (c content) {
 
 func (e *env) content(c *content, sql string) {
 	e.t.Helper()
-	if err := e.db.Conn().QueryRow(e.t.Context(), sql).Scan(&c.N, &c.Sum); err != nil {
+	if err := e.hand.Conn().QueryRow(e.t.Context(), sql).Scan(&c.N, &c.Sum); err != nil {
 		e.t.Fatal(err)
 	}
 }

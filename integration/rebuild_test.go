@@ -121,7 +121,7 @@ func TestRebuildHeals(t *testing.T) {
 	e.stored("app", n, 20*time.Second)
 	nc := e.connect()
 	cfg := rebuild.Config{NATS: nc, Registry: e.registry(nc), DB: e.db}
-	if err := e.db.Conn().Exec(t.Context(), "DELETE FROM "+e.table("app")+" WHERE n = 500"); err != nil {
+	if err := e.hand.Conn().Exec(t.Context(), "DELETE FROM "+e.table("app")+" WHERE n = 500"); err != nil {
 		t.Fatal(err)
 	}
 	res, err := rebuild.Run(t.Context(), cfg, "app", true)
@@ -129,13 +129,13 @@ func TestRebuildHeals(t *testing.T) {
 		t.Errorf("%+v %v", res, err)
 	}
 	e.verify(n)
-	if err := e.db.Conn().Exec(t.Context(), "ALTER TABLE "+e.table("app")+" ADD COLUMN mine String"); err != nil {
+	if err := e.hand.Conn().Exec(t.Context(), "ALTER TABLE "+e.table("app")+" ADD COLUMN mine String"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rebuild.Run(t.Context(), cfg, "app", true); !errors.Is(err, rebuild.ErrColumns) {
 		t.Errorf("with a column of one's own: %v", err)
 	}
-	if err := e.db.Conn().Exec(t.Context(), "ALTER TABLE "+e.table("app")+" DROP COLUMN mine"); err != nil {
+	if err := e.hand.Conn().Exec(t.Context(), "ALTER TABLE "+e.table("app")+" DROP COLUMN mine"); err != nil {
 		t.Fatal(err)
 	}
 	// Rows that appear in the fresh table have no source.

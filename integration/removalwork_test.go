@@ -123,7 +123,7 @@ func TestRemovalOfTopicsAtWork(t *testing.T) {
 		},
 		work: func(_ int, at func(string)) error {
 			nc := e.connect()
-			j, err := retention.New(ctx, nc, retention.Config{Registry: e.registry(nc), DB: e.db, Now: func() time.Time { return time.Now().Add(9999 * 24 * time.Hour) }, Crash: at})
+			j, err := retention.New(ctx, nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: func() time.Time { return time.Now().Add(9999 * 24 * time.Hour) }, Crash: at})
 			for i := 0; err == nil && i < 500; i++ { // a shard is retired, sealed and closed first
 				err = j.Round(ctx)
 			}

@@ -137,7 +137,7 @@ func does(p *repair.Plan, do repair.Do) bool {
 
 func (e *env) exec(format string, a ...any) {
 	e.t.Helper()
-	if err := e.db.Conn().Exec(e.t.Context(), fmt.Sprintf(format, a...)); err != nil {
+	if err := e.hand.Conn().Exec(e.t.Context(), fmt.Sprintf(format, a...)); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -179,7 +179,7 @@ func (e *env) say(p *producer.Producer, n int) {
 func (e *env) rowsHash(topic string) (s string) {
 	e.t.Helper()
 	q := "SELECT toString((count(), groupBitXor(sipHash64(*)), sum(sipHash64(*)))) FROM " + e.table(topic)
-	if err := e.db.Conn().QueryRow(e.t.Context(), q).Scan(&s); err != nil {
+	if err := e.hand.Conn().QueryRow(e.t.Context(), q).Scan(&s); err != nil {
 		e.t.Fatal(err)
 	}
 	return s

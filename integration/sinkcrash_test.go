@@ -28,7 +28,7 @@ func (e *env) burn(topic *schemas.Topic, shard schemas.Shard, attempt int, frame
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	if err := e.db.Conn().Exec(e.t.Context(), fmt.Sprintf("DELETE FROM %s WHERE shard = %d AND pos = 0", e.table(topic.Name), uint64(shard))); err != nil {
+	if err := e.hand.Conn().Exec(e.t.Context(), fmt.Sprintf("DELETE FROM %s WHERE shard = %d AND pos = 0", e.table(topic.Name), uint64(shard))); err != nil {
 		e.t.Fatal(err)
 	}
 	if got := e.count("SELECT count() FROM %s WHERE shard = %d", e.table(topic.Name), uint64(shard)); got != 0 {
@@ -91,7 +91,7 @@ func TestClickHouseKilled(t *testing.T) {
 	}
 	embeddedtest.Run(t, engine)
 	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
-	srv.ClickHouseHTTP, srv.User, srv.Password, srv.Database = engine.HTTPURL(), engine.User(), engine.Password(), engine.Database()
+	srv.Engine, srv.ClickHouseHTTP, srv.User, srv.Password, srv.Database = engine, engine.HTTPURL(), engine.User(), engine.Password(), engine.Database()
 	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 3000}
 	e := setUp(t, srv, topic)

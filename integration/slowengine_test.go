@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/tables"
@@ -126,7 +127,7 @@ func TestEngineAtATenth(t *testing.T) {
 	e.flush(p)
 
 	var conns counted
-	db, err := tables.OpenBy(srv.HTTPDSN(), conns.dial, nil)
+	db, err := tables.OpenBy(srv.HTTPDSNOf(access.UserSink), conns.dial, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

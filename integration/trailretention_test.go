@@ -48,7 +48,7 @@ func TestTrailForgets(t *testing.T) {
 	}
 	tomorrow := time.Now().Add(25 * time.Hour) // a shard is left alone on its first day
 	nc := e.connect()
-	j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.db, Now: func() time.Time { return tomorrow }})
+	j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: func() time.Time { return tomorrow }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func (e *env) storeMonth(m schemas.Month) {
 func (e *env) messagesStored() map[string]int {
 	e.t.Helper()
 	out := map[string]int{}
-	rows, err := e.db.Conn().Query(e.t.Context(), "SELECT message, count() FROM "+e.table("app")+" GROUP BY message")
+	rows, err := e.hand.Conn().Query(e.t.Context(), "SELECT message, count() FROM "+e.table("app")+" GROUP BY message")
 	if err != nil {
 		e.t.Fatal(err)
 	}

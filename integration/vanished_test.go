@@ -66,7 +66,7 @@ func TestEngineVanishes(t *testing.T) {
 		t.Helper()
 		eventually(t, 30*time.Second, func() error {
 			var got uint64
-			err := e.db.Conn().QueryRow(t.Context(), "SELECT count() FROM "+e.table("app")).Scan(&got)
+			err := e.hand.Conn().QueryRow(t.Context(), "SELECT count() FROM "+e.table("app")).Scan(&got)
 			if err == nil && got <= n {
 				err = fmt.Errorf("%d events are stored, want more than %d", got, n)
 			}

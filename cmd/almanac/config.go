@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -62,6 +64,30 @@ the operator's password: for programs that do more than send.`,
 		}),
 	}
 	addFlags(natsUsers, switchFlag("print-url", "print the address of the NATS of the up on the data directory, with the operator's password"))
+	clickHouseUsers := &cobra.Command{
+		Use:   "clickhouse",
+		Short: "Print the accounts of ClickHouse for the configuration of a server elsewhere",
+		Long: `Print the accounts of ClickHouse, with what each may do and its limits, as a file
+for the directory users.d of a ClickHouse server. The server reads their passwords
+from its own environment: ` + access.ClickHousePasswordKey(access.UserSink) + ` is the sink's. Each part then
+names its account in ALMANAC_CLICKHOUSE. SECURITY.md has the accounts as a table.`,
+		Example: `  almanac config clickhouse > /etc/clickhouse-server/users.d/almanac.xml
+  ALMANAC_CLICKHOUSE=https://sink:…@clickhouse-1:8443/almanac almanac sink`,
+		Args: arguments(0, 0),
+		RunE: a.does(func(_ context.Context, cmd *cobra.Command, _ []string) error {
+			if _, err := load(cmd); err != nil { // a wrong flag is one here too
+				return err
+			}
+			database, _ := cmd.Flags().GetString("database")
+			database = cmp.Or(database, schemas.DefaultDatabase)
+			if !embedded.ValidDatabase(database) {
+				return usageError{fmt.Errorf("--database %q: expected letters, digits and _, at most 63", database)}
+			}
+			_, err := fmt.Fprint(a.stdout, access.ClickHouseConfig(database))
+			return err
+		}),
+	}
+	addFlags(clickHouseUsers, textFlag("database", "the database of Almanac's tables, by default "+schemas.DefaultDatabase))
 	// What up takes, so that its flags can be tried here.
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
@@ -76,7 +102,7 @@ the operator's password: for programs that do more than send.`,
 ALMANAC_LOG_LEVEL in the environment, --log-level as a flag. A flag wins over the
 environment, the environment over the file, the file over the default. The file
 is the first of: ` + strings.Join(configPaths(), ", ") + `.`,
-	}, check, show, natsUsers)
+	}, check, show, natsUsers, clickHouseUsers)
 }
 
 func (a *app) configCheck(ctx context.Context, cmd *cobra.Command, args []string) error {

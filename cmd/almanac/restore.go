@@ -218,7 +218,8 @@ func (r *restoring) open(ctx context.Context, cmd *cobra.Command) error {
 		return dir.EndRestore()
 	}
 	e := servers.ClickHouse
-	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
+	user, password := e.Account(access.UserOperator)
+	dsn, err := withAccount(e.HTTPURL(), user, password, e.Database())
 	if err == nil {
 		r.db, err = openFixed(endpoints{clickhouse: dsn})
 	}

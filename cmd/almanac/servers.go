@@ -50,7 +50,6 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	}
 	engine, err := embedded.NewClickHouse(embedded.ClickHouseConfig{
 		Engine: found, Roots: s.ClickHouseCA, Dir: dir.ClickHouseDir(), ColdDir: s.ColdDir, Database: schemas.DefaultDatabase,
-		Hidden:  []string{schemas.TableLedger}, // it names people who were erased
 		Passing: tables.Passing,
 		TCPPort: s.port(embedded.DefaultClickHouseTCPPort), HTTPPort: s.port(embedded.DefaultClickHouseHTTPPort),
 		Log: serverLog(log),

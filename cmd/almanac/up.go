@@ -137,13 +137,30 @@ func (n *node) connect(ctx context.Context, user, name string) (*nats.Conn, *reg
 	return nc, reg, err
 }
 
+// tables opens the tables by the account of a part until the node ends.
+func (n *node) tables(user string, reg *registry.Registry) (*tables.DB, error) {
+	e := n.servers.ClickHouse
+	name, password := e.Account(user)
+	dsn, err := withAccount(e.HTTPURL(), name, password, e.Database())
+	if err != nil {
+		return nil, err
+	}
+	db, err := openFixed(endpoints{clickhouse: dsn, clickhouseCA: n.s.ClickHouseCA})
+	if err != nil {
+		return nil, err
+	}
+	n.later(func() { _ = db.Close() })
+	db.MeantFor(reg)
+	return db, nil
+}
+
 // wire makes the parts over the servers.
 func (n *node) wire(ctx context.Context) error {
 	db, err := n.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	if err := n.wireStoring(ctx, db); err != nil {
+	if err := n.wireStoring(ctx); err != nil {
 		return err
 	}
 	if err := n.wireTimers(ctx); err != nil {
@@ -172,17 +189,10 @@ func (n *node) prepare(ctx context.Context) (*tables.DB, error) {
 			return nil, err
 		}
 	}
-	e := n.servers.ClickHouse
-	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
+	db, err := n.tables(access.UserOperator, reg)
 	if err != nil {
 		return nil, err
 	}
-	db, err := openFixed(endpoints{clickhouse: dsn, clickhouseCA: n.s.ClickHouseCA})
-	if err != nil {
-		return nil, err
-	}
-	n.later(func() { _ = db.Close() })
-	db.MeantFor(reg)
 	if err := establish(ctx, db); err != nil {
 		return nil, err
 	}
@@ -212,7 +222,7 @@ func (n *node) prepare(ctx context.Context) (*tables.DB, error) {
 }
 
 // wireStoring makes router and sinks.
-func (n *node) wireStoring(ctx context.Context, db *tables.DB) error {
+func (n *node) wireStoring(ctx context.Context) error {
 	route, reg, err := n.connect(ctx, access.UserRouter, "router")
 	if err != nil {
 		return err
@@ -228,6 +238,10 @@ func (n *node) wireStoring(ctx context.Context, db *tables.DB) error {
 	var mayPurge func() error
 	if n.servers.NATS != nil {
 		mayPurge = n.servers.NATS.Space
+	}
+	db, err := n.tables(access.UserSink, reg)
+	if err != nil {
+		return err
 	}
 	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.inputs.numbers.sinks(), n.log)
 	if err != nil {

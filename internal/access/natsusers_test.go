@@ -10,12 +10,13 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// SECURITY.md has the table of the users, between two marks. `make reference` writes it.
-func TestSecurityHasTheUsersOfNATS(t *testing.T) {
+// SECURITY.md has the tables of the users, each between two marks. `make reference` writes them.
+func TestSecurityHasTheUsers(t *testing.T) {
 	t.Parallel()
-	err := markdown.Section("../../SECURITY.md", "nats users", access.NATSTable(), os.Getenv("ALMANAC_WRITE") != "")
-	if err != nil {
-		t.Errorf("%v: make reference", err)
+	for _, section := range [][2]string{{"nats users", access.NATSTable()}, {"clickhouse users", access.ClickHouseTable()}} {
+		if err := markdown.Section("../../SECURITY.md", section[0], section[1], os.Getenv("ALMANAC_WRITE") != ""); err != nil {
+			t.Errorf("%v: make reference", err)
+		}
 	}
 }
 

@@ -87,6 +87,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.retention(ctx, time.Now())
 	}
 	if stores && c.reg != nil {
+		c.rights(ctx)
 		c.account(ctx)
 		c.lag(ctx)
 		c.rebuilds(ctx)

@@ -41,7 +41,7 @@ type Addresses struct {
 
 	// Database of Almanac's tables.
 	Database string `json:"database"`
-	// User may do everything in it.
+	// User may do everything in it that Almanac does (access.UserOperator). Where the engine is remote: the account it was given with.
 	User     string `json:"user"`
 	Password string `json:"password"`
 	// ReaderUser may read it, within limits. Empty with a remote engine.
@@ -56,13 +56,14 @@ type Addresses struct {
 
 // Addresses of this engine and of n, both ready; the caller adds its own HTTP. n may be nil.
 func (c *ClickHouse) Addresses(n *NATS) Addresses {
+	user, password := c.Account(access.UserOperator)
 	a := Addresses{
 		ClickHouseHTTP: c.HTTPURL(),
 		ClickHouseTCP:  c.TCPAddr(),
-		ClickHouseDSN:  c.DSN(),
+		ClickHouseDSN:  c.DSNOf(access.UserOperator),
 		Database:       c.Database(),
-		User:           c.User(),
-		Password:       c.Password(),
+		User:           user,
+		Password:       password,
 		PID:            os.Getpid(),
 		StartedAt:      time.Now().UTC().Truncate(time.Second),
 	}

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // ClickHouse is an engine that Almanac starts and keeps alive, or one elsewhere that it only speaks to.
@@ -20,7 +22,7 @@ type ClickHouse struct {
 
 	// Decided by prepare at the first start, before life is ready; then constant.
 	endpoint endpoint
-	reader   string // password of UserReader; "" for a remote engine
+	secrets  map[string]string // passwords by user; nil for a remote engine
 	version  string
 	log      *engineLog
 	lock     *os.File
@@ -91,14 +93,22 @@ func (c *ClickHouse) HTTPURL() string { return c.endpoint.http }
 // TCPAddr is host:port of the native protocol; empty when a remote engine was given by an HTTP DSN.
 func (c *ClickHouse) TCPAddr() string { return c.endpoint.tcp }
 
-// User for Almanac's own connections.
+// User may do everything: UserAlmanac, or the account that a remote engine was given with.
 func (c *ClickHouse) User() string { return c.endpoint.user }
 
 // Password of User.
 func (c *ClickHouse) Password() string { return c.endpoint.password }
 
+// Account is name and password of one of access.ClickHouseUsers. A remote engine has the account alone that it was given with.
+func (c *ClickHouse) Account(user string) (name, password string) {
+	if c.secrets == nil {
+		return c.endpoint.user, c.endpoint.password
+	}
+	return user, c.secrets[user]
+}
+
 // ReaderPassword of UserReader; empty when the engine is remote, where Almanac makes no users.
-func (c *ClickHouse) ReaderPassword() string { return c.reader }
+func (c *ClickHouse) ReaderPassword() string { return c.secrets[UserReader] }
 
 // Database of Almanac's tables.
 func (c *ClickHouse) Database() string { return c.endpoint.database }
@@ -106,12 +116,28 @@ func (c *ClickHouse) Database() string { return c.endpoint.database }
 // DSN for clickhouse-go, with User's password.
 func (c *ClickHouse) DSN() string { return c.endpoint.dsn }
 
+// DSNOf is DSN for one of access.ClickHouseUsers.
+func (c *ClickHouse) DSNOf(user string) string {
+	if c.secrets == nil {
+		return c.endpoint.dsn
+	}
+	return dsn(c.endpoint.tcp, user, c.secrets[user], c.endpoint.database)
+}
+
 // ReaderDSN is DSN for UserReader; empty when the engine is remote.
 func (c *ClickHouse) ReaderDSN() string {
-	if c.reader == "" {
+	if c.secrets == nil {
 		return ""
 	}
-	return dsn(c.endpoint.tcp, UserReader, c.reader, c.endpoint.database)
+	return c.DSNOf(UserReader)
+}
+
+// LogFile is what the engine itself prints; empty for a remote one.
+func (c *ClickHouse) LogFile() string {
+	if c.cfg.Engine.Kind == EngineRemote {
+		return ""
+	}
+	return filepath.Join(c.cfg.Dir, "engine.log")
 }
 
 // Version of the engine, as it says itself.
@@ -187,18 +213,16 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 	if err := c.claimCold(ctx); err != nil {
 		return fmt.Errorf("embedded ClickHouse: %w", err)
 	}
-	if c.log, err = openEngineLog(filepath.Join(dir, "engine.log"), engineLogBytes); err != nil {
+	if c.log, err = openEngineLog(c.LogFile(), engineLogBytes); err != nil {
 		return err
 	}
-	secret, err := loadPasswords(filepath.Join(dir, "passwords.json"))
-	if err != nil {
+	if c.secrets, err = loadPasswords(filepath.Join(dir, "passwords.json"), clickHouseUsers()); err != nil {
 		return err
 	}
 	if !Confines() {
 		c.cfg.Log.say(LevelWarn, "clickhouse", Unconfined)
 	}
-	c.reader = secret.Reader
-	c.endpoint = endpoint{user: UserAlmanac, password: secret.Almanac, database: c.cfg.Database, client: endpointClient(nil)}
+	c.endpoint = endpoint{user: UserAlmanac, password: c.secrets[UserAlmanac], database: c.cfg.Database, client: endpointClient(nil)}
 	return nil
 }
 
@@ -245,10 +269,17 @@ func (c *ClickHouse) claimPorts() error {
 }
 
 func (c *ClickHouse) writeConfig(tcp, http int) error {
-	hidden := make([]string, len(c.cfg.Hidden))
-	for i, table := range c.cfg.Hidden {
-		hidden[i] = c.cfg.Database + "." + table
+	accounts := access.ClickHouseAccounts{
+		Databases: append([]string{c.cfg.Database}, c.cfg.Further...),
+		Networks:  []string{"127.0.0.1", "::1"},
+		Password: func(user string) string {
+			return "<password_sha256_hex>" + hashed(c.secrets[user]) + "</password_sha256_hex>"
+		},
+		StatementBytes: c.cfg.MaxMemoryBytes / 4, // one query of a reader must not starve the inserts
+		ReaderBytes:    c.cfg.MaxMemoryBytes / 2, // nor all of them together
+		Threads:        runtime.NumCPU(),         // more of them only take turns
 	}
+	users, profiles := accounts.Elements()
 	files := engineFiles{
 		Server:            c.cfg.Engine.Kind == EngineBinary,
 		Host:              c.cfg.Host,
@@ -262,14 +293,10 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		MaxMemoryBytes:    c.cfg.MaxMemoryBytes,
 		CacheBytes:        c.cfg.MaxMemoryBytes / 16, // three such caches leave four fifths for queries and merges
 		BackgroundThreads: c.cfg.BackgroundThreads,
-		ReaderMemoryBytes: c.cfg.MaxMemoryBytes / 4, // one query of a reader must not starve the inserts
-		ReaderTotalBytes:  c.cfg.MaxMemoryBytes / 2, // nor all of them together
-		Threads:           runtime.NumCPU(),         // more of them only take turns
-		AlmanacHash:       hashed(c.endpoint.password),
-		ReaderHash:        hashed(c.reader),
-		Accounts:          accountHeaders(UserAlmanac, UserReader),
-		Readable:          append([]string{c.cfg.Database}, c.cfg.Readable...),
-		Hidden:            hidden,
+		KeeperHash:        hashed(c.endpoint.password),
+		Accounts:          accountHeaders(clickHouseUsers()...),
+		Users:             users,
+		Profiles:          profiles,
 	}
 	return files.write(c.configDir())
 }

@@ -25,11 +25,8 @@ type ClickHouseConfig struct {
 	// Database for Almanac's tables, created with the Atomic engine when missing. Default "almanac".
 	Database string
 
-	// Readable are further databases UserReader may read; a trailing * stands for any ending. Default: none.
-	Readable []string
-
-	// Hidden are tables of Database that UserReader may not read. Default: none.
-	Hidden []string
+	// Further databases are for the users as Database is; a trailing * stands for any ending. Default: none.
+	Further []string
 
 	// Passing reports whether a table is one that a verb makes for its own time: an empty definition
 	// of it is taken away before a start. Default: none is.
@@ -72,7 +69,7 @@ const DefaultDatabase = "almanac"
 
 var (
 	databasePattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`)
-	readablePattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,62}\*?$`)
+	furtherPattern  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,62}\*?$`)
 )
 
 func (c ClickHouseConfig) withDefaults() ClickHouseConfig {
@@ -100,12 +97,15 @@ func (c ClickHouseConfig) withDefaults() ClickHouseConfig {
 	return c
 }
 
+// ValidDatabase reports whether a name can be that of Almanac's database.
+func ValidDatabase(name string) bool { return databasePattern.MatchString(name) }
+
 func (c ClickHouseConfig) validate() error {
-	if !databasePattern.MatchString(c.Database) {
+	if !ValidDatabase(c.Database) {
 		return fmt.Errorf("embedded ClickHouse: %q is not a database name: letters, digits and _, at most 63", c.Database)
 	}
-	for _, r := range c.Readable {
-		if !readablePattern.MatchString(r) {
+	for _, r := range c.Further {
+		if !furtherPattern.MatchString(r) {
 			return fmt.Errorf("embedded ClickHouse: %q is not a database name, nor one with a * at its end", r)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
 	"testing"
 )
 
@@ -25,7 +26,7 @@ func TestReaderRights(t *testing.T) {
 	must(t, s.Engine, "CREATE TABLE "+s.Database+".t (n UInt64) ENGINE = MergeTree ORDER BY n")
 	must(t, s.Engine, "INSERT INTO "+s.Database+".t VALUES (1), (2)")
 	must(t, s.Engine, "CREATE TABLE IF NOT EXISTS default.secret (n UInt64) ENGINE = MergeTree ORDER BY n")
-	hidden := s.Engine.Database() + ".hidden_from_readers"
+	hidden := s.Engine.Database() + "." + schemas.TableLedger
 	must(t, s.Engine, "CREATE TABLE IF NOT EXISTS "+hidden+" (n UInt64) ENGINE = MergeTree ORDER BY n")
 	must(t, s.Engine, "CREATE TABLE IF NOT EXISTS "+s.Engine.Database()+".shown_to_readers (n UInt64) ENGINE = MergeTree ORDER BY n")
 	as := func(sql string) (string, error) {

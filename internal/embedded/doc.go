@@ -41,7 +41,7 @@
 // lets it do otherwise. So `default` cannot log in by HTTP (config.xml has the rule), and may do one thing, SYSTEM LISTEN,
 // with a quota of the one statement that the start needs and one statement at a time. The session opens the HTTP port;
 // Almanac opens the other one when the session sleeps, so that no client takes the session's place.
-// Almanac connects as [UserAlmanac], people's SQL as [UserReader].
+// Almanac's parts connect as the users of access.ClickHouseUsers, people's SQL as [UserReader].
 //
 // # Failures
 //

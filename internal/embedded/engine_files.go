@@ -37,14 +37,9 @@ type engineFiles struct {
 	MaxMemoryBytes    int64
 	CacheBytes        int64
 	BackgroundThreads int
-	ReaderMemoryBytes int64
-	ReaderTotalBytes  int64
-	Threads           int
-	AlmanacHash       string
-	ReaderHash        string
+	KeeperHash        string
 	Accounts          []accountHeader
-	Readable          []string
-	Hidden            []string
+	Users, Profiles   string // as access writes them
 }
 
 // write puts config.xml and users.xml into dir.

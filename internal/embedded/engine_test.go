@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,7 +172,7 @@ func TestClickHouseConfigIsChecked(t *testing.T) {
 		"no engine":     {Dir: "x"},
 		"no directory":  {Engine: library},
 		"database":      {Engine: library, Dir: "x", Database: "a-b"},
-		"readable":      {Engine: library, Dir: "x", Readable: []string{"*"}},
+		"further":       {Engine: library, Dir: "x", Further: []string{"*"}},
 		"port":          {Engine: library, Dir: "x", TCPPort: 65536},
 		"same port":     {Engine: library, Dir: "x", TCPPort: 1, HTTPPort: 1},
 		"memory":        {Engine: library, Dir: "x", MaxMemoryBytes: 1},
@@ -186,21 +187,21 @@ func TestClickHouseConfigIsChecked(t *testing.T) {
 func TestPasswordsAreKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "passwords.json")
-	first, err := loadPasswords(path)
+	first, err := loadPasswords(path, clickHouseUsers())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(first.Almanac) < 20 || first.Almanac == first.Reader {
-		t.Errorf("weak passwords: %d characters", len(first.Almanac))
+	if len(first[UserAlmanac]) < 20 || first[UserAlmanac] == first[UserReader] {
+		t.Errorf("weak passwords: %d characters", len(first[UserAlmanac]))
 	}
-	if again, err := loadPasswords(path); err != nil || again != first {
+	if again, err := loadPasswords(path, clickHouseUsers()); err != nil || !maps.Equal(again, first) {
 		t.Errorf("the second look gave others: %v", err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
 	}
 	program(t, filepath.Dir(path), "passwords.json", "{")
-	if _, err := loadPasswords(path); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := loadPasswords(path, clickHouseUsers()); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged file: %v, want an error naming it", err)
 	}
 }

@@ -200,7 +200,7 @@ func (c *ClickHouse) listenTCP(ctx context.Context) error {
 // quote is the end of what the engine printed, for an error message, or nothing.
 func (c *ClickHouse) quote() string {
 	words := strings.TrimSpace(c.log.lastWords())
-	where := filepath.Join(c.cfg.Dir, "engine.log")
+	where := c.LogFile()
 	if words == "" {
 		return "; its log " + where + " is silent"
 	}

@@ -91,6 +91,7 @@ var Ways = []Way{
 	{Verb: "config check", Why: whyLocal},
 	{Verb: "config show", Why: whyLocal},
 	{Verb: "config nats", Why: whyLocal},
+	{Verb: "config clickhouse", Why: whyLocal},
 	{Verb: "setup", Why: whyServers},
 	{Verb: "man", Why: whyLocal},
 	{Verb: "version", Why: whyLocal + "; GET /version answers beside the API"},

@@ -72,7 +72,7 @@ func TestPositions(t *testing.T) {
 			}
 		}
 		q := "SELECT max(c) FROM (SELECT count() AS c FROM system.part_log WHERE database = '" + srv.Database + "' AND event_type = 'NewPart' AND table = 'app' GROUP BY query_id)"
-		if err := db.Conn().Exec(t.Context(), "SYSTEM FLUSH LOGS"); err == nil && db.Conn().QueryRow(t.Context(), q).Scan(&parts) == nil && parts > 1 {
+		if _, err := srv.SQL().ExecContext(t.Context(), "SYSTEM FLUSH LOGS"); err == nil && srv.SQL().QueryRowContext(t.Context(), q).Scan(&parts) == nil && parts > 1 {
 			t.Errorf("%s: an insert made %d parts", what, parts)
 		}
 	}

@@ -18,7 +18,7 @@ func TestKilledMutation(t *testing.T) {
 	table := sql.QuotedTable(srv.Database, "sums")
 	exec := func(q string) {
 		t.Helper()
-		if err := db.Conn().Exec(ctx, q); err != nil {
+		if _, err := srv.SQL().ExecContext(ctx, q); err != nil {
 			t.Fatal(q, err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestAbandonedMutation(t *testing.T) {
 		"CREATE TABLE " + keys + " (n UInt64) ENGINE = Memory",
 		fmt.Sprintf("ALTER TABLE %s DELETE WHERE n IN (SELECT n FROM %s) SETTINGS mutations_sync = 0", table, keys),
 	} {
-		if err := db.Conn().Exec(ctx, q); err != nil {
+		if _, err := srv.SQL().ExecContext(ctx, q); err != nil {
 			t.Fatal(q, err)
 		}
 	}

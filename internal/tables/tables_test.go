@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
@@ -24,7 +25,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func open(t *testing.T) (*DB, *embeddedtest.Servers) {
 	t.Helper()
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
-	db, err := Open(srv.HTTPDSN())
+	db, err := Open(srv.HTTPDSNOf(access.UserOperator))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // RequireEnv makes a missing engine a failure in place of a skip.
 const RequireEnv = "ALMANAC_REQUIRE_ENGINE"
 
-// databasePrefix marks the databases of tests; UserReader may read them.
+// databasePrefix marks the databases of tests; the users may do there what they may.
 const databasePrefix = "test_"
 
 // startTimeout bounds the start of a server: 0.3 s alone, more on a machine that is busy building.
@@ -29,9 +29,11 @@ var shared struct {
 	engine *embedded.ClickHouse
 	err    error
 	stop   func()
+	log    string // of the engine
 }
 
-// Main runs the tests of a package and ends the process. When the process was started as the engine it is that.
+// Main runs the tests of a package and ends the process; it fails if the engine refused something to an account of Almanac's
+// parts. When the process was started as the engine it is that.
 func Main(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == embedded.EngineCommand {
 		os.Exit(embedded.EngineMain(os.Args[2:]))
@@ -39,6 +41,10 @@ func Main(m *testing.M) {
 	shared.main = true
 	code := m.Run()
 	if shared.stop != nil {
+		for _, line := range denials(shared.log) {
+			code = max(code, 1)
+			fmt.Fprintln(os.Stderr, "ClickHouse refused: "+line)
+		}
 		shared.stop()
 	}
 	os.Exit(code)
@@ -68,7 +74,12 @@ func clickhouse(t testing.TB) *embedded.ClickHouse {
 	if !shared.main {
 		t.Fatal("this package needs: func TestMain(m *testing.M) { embeddedtest.Main(m) }")
 	}
-	shared.once.Do(func() { shared.engine, shared.stop, shared.err = start(nil) })
+	shared.once.Do(func() {
+		shared.engine, shared.stop, shared.err = start(nil)
+		if shared.err == nil {
+			shared.log = shared.engine.LogFile()
+		}
+	})
 	missing(t, shared.err)
 	return shared.engine
 }
@@ -90,11 +101,10 @@ func start(accountsOf *embedded.ClickHouse) (engine *embedded.ClickHouse, stop f
 		}
 	}
 	engine, err = embedded.NewClickHouse(embedded.ClickHouseConfig{
-		Engine:   found,
-		Dir:      filepath.Join(dir, "clickhouse"),
-		ColdDir:  filepath.Join(dir, "cold"),
-		Readable: []string{databasePrefix + "*"},
-		Hidden:   []string{"hidden_from_readers"},
+		Engine:  found,
+		Dir:     filepath.Join(dir, "clickhouse"),
+		ColdDir: filepath.Join(dir, "cold"),
+		Further: []string{databasePrefix + "*"},
 		Log: func(level embedded.Level, part, text string) {
 			if level >= embedded.LevelWarn {
 				fmt.Fprintf(os.Stderr, "%s %s: %s\n", level, part, text)

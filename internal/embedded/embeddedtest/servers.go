@@ -37,7 +37,7 @@ type Servers struct {
 	DSN string
 	// ReaderDSN is the same as embedded.UserReader.
 	ReaderDSN string
-	// User and Password of DSN.
+	// User and Password of DSN: they may do everything.
 	User, Password string
 	// Database of this test: Atomic, empty at its start, dropped at its end.
 	Database string
@@ -104,14 +104,20 @@ func (s *Servers) NC() *nats.Conn {
 	return s.nc
 }
 
-// HTTPDSN is the address of the test's database by HTTP, with User and Password: what tables.Open takes.
+// HTTPDSN is the address of the test's database by HTTP, with the account that may do everything: what tables.Open takes.
 func (s *Servers) HTTPDSN() string {
+	s.t.Helper()
+	return s.HTTPDSNOf(embedded.UserAlmanac)
+}
+
+// HTTPDSNOf is HTTPDSN with the account of one of access.ClickHouseUsers.
+func (s *Servers) HTTPDSNOf(user string) string {
 	s.t.Helper()
 	u, err := url.Parse(s.ClickHouseHTTP)
 	if err != nil {
 		s.t.Fatalf("reading the engine's address: %v", err)
 	}
-	u.User, u.Path = url.UserPassword(s.User, s.Password), "/"+s.Database
+	u.User, u.Path = url.UserPassword(s.Engine.Account(user)), "/"+s.Database
 	return u.String()
 }
 

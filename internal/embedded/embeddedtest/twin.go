@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
 )
 
@@ -26,7 +27,7 @@ func (s *Servers) Twin() *embedded.ClickHouse {
 // giveAccounts writes the accounts of one engine into the directory of another, where it finds
 // them at its start.
 func giveAccounts(of *embedded.ClickHouse, dir string) error {
-	data, err := json.Marshal(map[string]string{"almanac": of.Password(), "reader": of.ReaderPassword()})
+	data, err := json.Marshal(passwordsOf(of))
 	if err != nil {
 		return err
 	}
@@ -34,6 +35,14 @@ func giveAccounts(of *embedded.ClickHouse, dir string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "passwords.json"), data, 0o600)
+}
+
+func passwordsOf(of *embedded.ClickHouse) map[string]string {
+	all := map[string]string{of.User(): of.Password()}
+	for _, u := range access.ClickHouseUsers() {
+		_, all[u.Name] = of.Account(u.Name)
+	}
+	return all
 }
 
 // Balancer is a TCP balancer that gives each connection to the next of some servers.

@@ -1,0 +1,87 @@
+package access_test
+
+import (
+	"encoding/xml"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/internal/access"
+)
+
+// The file for users.d is XML in which each account has its own password, profile and grants, and no account may do anything by
+// default.
+func TestClickHouseConfigHasEveryUser(t *testing.T) {
+	t.Parallel()
+	text := access.ClickHouseConfig("almanac")
+	var doc struct {
+		Users struct {
+			All []struct {
+				XMLName  xml.Name
+				Password struct {
+					From string `xml:"from_env,attr"`
+				} `xml:"password"`
+				Profile string   `xml:"profile"`
+				Grants  []string `xml:"grants>query"`
+			} `xml:",any"`
+		} `xml:"users"`
+		Profiles struct {
+			All []struct{ XMLName xml.Name } `xml:",any"`
+		} `xml:"profiles"`
+	}
+	if err := xml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	profiles := map[string]bool{}
+	for _, p := range doc.Profiles.All {
+		profiles[p.XMLName.Local] = true
+	}
+	users := access.ClickHouseUsers()
+	if len(doc.Users.All) != len(users) {
+		t.Fatalf("%d accounts, want %d", len(doc.Users.All), len(users))
+	}
+	for i, got := range doc.Users.All {
+		u := &users[i]
+		if got.XMLName.Local != u.Name || got.Password.From != access.ClickHousePasswordKey(u.Name) || !profiles[got.Profile] || got.Profile != u.Profile {
+			t.Errorf("%s: %+v", u.Name, got)
+		}
+		if want := strings.Join(u.Statements([]string{"almanac"}), "; "); want == "" || strings.Join(got.Grants, "; ") != want {
+			t.Errorf("%s has %v, want %s", u.Name, got.Grants, want)
+		}
+	}
+}
+
+// What Almanac asks the server about itself, it has the right to ask: each table of system that the program names.
+func TestClickHouseUsersKnowTheTablesOfTheServer(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{"system.one": true}
+	operator := access.ClickHouseUsers()[0]
+	for _, g := range operator.Grants {
+		known[g.On] = true
+	}
+	named := regexp.MustCompile(`(?:FROM|JOIN|IN) (system\.[a-z_]+)`)
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if name := filepath.Base(path); d != nil && (name == "node_modules" || name == "bench" || strings.HasPrefix(name, ".") && len(name) > 2) {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if strings.HasSuffix(path, "_test.go") || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".sql") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			if !known[m[1]] {
+				t.Errorf("%s reads %s, which no account may: add it to ClickHouseUsers", path, m[1])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
