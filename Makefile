@@ -6,6 +6,10 @@ SHELL       := bash
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := .tools/golangci-lint-$(GOLANGCI_VERSION)
+GOVULN_VERSION   := v1.9.0
+GOVULN           := .tools/govulncheck-$(GOVULN_VERSION)
+# Where the database of vulnerabilities is.
+VULNDB           ?= https://vuln.go.dev
 # OpenTelemetry's own programs, for make inputs.
 OTEL_VERSION     := 0.161.0
 OTELCOL          := .tools/otelcol-inputs-$(OTEL_VERSION)/otelcol
@@ -41,7 +45,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups usage series rights soak simulate documents cover release release-check install clean tidy
+.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -97,8 +101,12 @@ check: ## The quick part of lint: formatting and go vet
 	cd bench/compare && go vet ./... # a module of its own
 	cd deploy && go vet ./...
 
-lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of documents
+lint: check $(GOLANGCI) prose vulnerabilities ## All rules of .golangci.yml, the language of documents, and known vulnerabilities
 	$(GOLANGCI) run ./...
+
+vulnerabilities: $(GOVULN) ## Known vulnerabilities that this code can reach; says so and goes on where their database cannot be reached
+	@if reached=$$(curl -fsS --max-time 20 -o /dev/null '$(VULNDB)/index/db.json' 2>&1); then $(GOVULN) -db '$(VULNDB)' ./...; \
+	else echo "vulnerabilities: not looked for: $(VULNDB) cannot be reached ($$reached)" >&2; fi
 
 reference: ## Write docs/reference.md, docs/metrics.md and the tables of SECURITY.md, as the program declares them
 	ALMANAC_WRITE=1 go test -count=1 ./internal/access -run TestSecurity
@@ -123,6 +131,10 @@ $(OTELCOL): integration/inputs/collector/builder.yaml
 $(TELEMETRYGEN):
 	GOBIN=$(CURDIR)/.tools go install github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen@v$(OTEL_VERSION)
 	mv .tools/telemetrygen $@
+
+$(GOVULN):
+	GOBIN=$(CURDIR)/.tools go install golang.org/x/vuln/cmd/govulncheck@$(GOVULN_VERSION)
+	mv .tools/govulncheck $@
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
