@@ -14,7 +14,7 @@ func FormatMetadata() map[string]string {
 	return map[string]string{metadataFormat: strconv.Itoa(Format)}
 }
 
-// FormatOf is the number in metadata, as it was written. Metadata of a bucket that was made by hand has none.
+// FormatOf is the number in metadata, as it was written. Metadata of a bucket that was made by hand lacks it.
 func FormatOf(metadata map[string]string) (number string, ok bool) {
 	number, ok = metadata[metadataFormat]
 	return number, ok

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// A registry of another format is opened by nobody and set up by nobody, whether it is older or newer; one without a number,
+// A registry of another format is neither opened nor set up, whether it is older or newer; one without a number,
 // made by hand, is of this one.
 func TestFormat(t *testing.T) {
 	t.Parallel()
