@@ -62,7 +62,7 @@ func (c *ClickHouse) claimCold(ctx context.Context) error {
 		if err := writeCold(record, had); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(path, 0o700); err == nil {
+		if err = os.MkdirAll(path, 0o700); err == nil {
 			err = writeFile(filepath.Join(path, coldMark), []byte(had.ID+"\n"))
 		}
 		if err != nil {

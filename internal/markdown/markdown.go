@@ -55,7 +55,7 @@ func hold(path string, was, now []byte, write bool) error {
 	case bytes.Equal(was, now):
 		return nil
 	case write:
-		return os.WriteFile(path, now, 0o644) //nolint:gosec // a document is published, not private
+		return os.WriteFile(path, now, 0o644)
 	}
 	return fmt.Errorf("%s: %w than is made for it", path, ErrOther)
 }

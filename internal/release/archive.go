@@ -27,7 +27,7 @@ func writeArchive(path, folder string, at time.Time, files []file) error {
 		return err
 	}
 	if err := archive(f, folder, at, files); err != nil {
-		f.Close()
+		_ = f.Close()
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return f.Close()

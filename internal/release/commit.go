@@ -22,7 +22,7 @@ func readCommit(ctx context.Context) (c commit, err error) {
 		if err != nil {
 			return ""
 		}
-		out, e := exec.CommandContext(ctx, "git", args...).Output() //nolint:gosec // the arguments are this file's
+		out, e := exec.CommandContext(ctx, "git", args...).Output()
 		if e != nil {
 			err = fmt.Errorf("git %s: %w: a release is made in a clone of the repository", strings.Join(args, " "), e)
 		}

@@ -48,7 +48,7 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // stop was called
+		os.Exit(1)
 	}
 }
 
@@ -82,7 +82,7 @@ func release(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func build(ctx context.Context, version string, t target, to string) error {
 
 // run runs a program; what it says is part of the error.
 func run(ctx context.Context, env []string, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the arguments are this file's
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, said)

@@ -19,7 +19,7 @@ func writeManual(ctx context.Context, o options, work string) (files []file, err
 		return nil, err
 	}
 	for shell, name := range shells {
-		text, err := exec.CommandContext(ctx, here, "completion", shell).Output() //nolint:gosec // built just now
+		text, err := exec.CommandContext(ctx, here, "completion", shell).Output()
 		if err != nil {
 			return nil, fmt.Errorf("completion for %s: %w", shell, err)
 		}
