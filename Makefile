@@ -193,6 +193,7 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_ERASE_POINTS=all go test -count 1 -timeout 10m -run '^TestEraseKilled$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_REMOVALS=all go test -count 1 -timeout 10m -run '^TestRemovalOfTopicsAtWork$$' -v ./integration
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_REMOVAL_MONTHS=200 go test -count 1 -timeout 30m -run '^TestRemovalOfManyShards$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_REMOVAL_KILLS=25 go test -count 1 -timeout 30m -run '^TestRemovalsUnderKills$$' -v ./cmd/almanac
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SLOW_ENGINE_EVENTS=1000000 go test -count 1 -timeout 20m -run '^TestEngineAtATenth$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_READS=all go test -count 1 -timeout 20m -run '^TestReadersAreCompleteOrFail$$' -v ./cmd/almanac

@@ -9,12 +9,13 @@ import (
 )
 
 // A steady load is offered to a whole Almanac, and each part's cost, what was written,
-// what the disk holds and both ways to see an event come out as numbers that can be.
+// what the disk holds and both ways to see an event come out as numbers that can be. It lasts longer than an insert of
+// so little may wait (DefaultSQLFresh).
 func TestBenchLoad(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.needEngine()
-	out := b.ok("", "bench", "--load", "--only", "400x2", "--load-for", "3s", "--load-warm", "1s", "--load-marks", "2", "-o", "json")
+	out := b.ok("", "bench", "--load", "--only", "400x2", "--load-for", "12s", "--load-warm", "1s", "--load-marks", "2", "-o", "json")
 	var report bench.LoadReport
 	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Loads) != 1 {
 		t.Fatalf("%v: %s", err, out)

@@ -128,7 +128,7 @@ func checkFlags(cmd *cobra.Command) (err error) {
 func wrongFlag(f *pflag.Flag) error {
 	value := f.Value.String()
 	if words := f.Annotations[flagWords]; len(words) > 0 && !slices.Contains(words, value) {
-		return fmt.Errorf("%q is not %s%s", value, listed(words), suggestion(value, words, ""))
+		return fmt.Errorf("%q is not one of %s%s", value, listed(words), suggestion(value, words, ""))
 	}
 	if bounds := f.Annotations[flagBounds]; bounds != nil {
 		least, _ := strconv.Atoi(bounds[0])

@@ -73,11 +73,11 @@ func TestFlagsAreChecked(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"timers", "ls", "mails", "--state", "firin"}, `--state: "firin" is not pending, firing, done, failed or cancelled`},
+		{[]string{"timers", "ls", "mails", "--state", "firin"}, `--state: "firin" is not one of pending, firing, done, failed or cancelled`},
 		{[]string{"timers", "ls", "mails", "--limit", "1001"}, "--limit: 1001 is not 1 to 1000"},
 		{[]string{"timers", "ls", "mails", "--slot", "-1"}, "--slot: -1 is not 0 to 4095"},
 		{[]string{"docs", "ls", "notes", "--limit", "0"}, "--limit: 0 is not 1 to 1000"},
-		{[]string{"query", "app", "--order", "up"}, `--order: "up" is not desc or asc`},
+		{[]string{"query", "app", "--order", "up"}, `--order: "up" is not one of desc or asc`},
 		{[]string{"send", "app", "--format", "jsn"}, "did you mean json?"},
 		{[]string{"replay", "app", "--order", "tim"}, "did you mean time?"},
 	} {

@@ -165,7 +165,7 @@ func TestAlign(t *testing.T) {
 		"--period 90s --align mean":                      "it must be a multiple of 1m0s",
 		"--reduce mean":                                  "needs an aligner and a period",
 		"--align mean":                                   "align mean needs a period",
-		"--period 1m --align meen":                       "it is one of none, delta",
+		"--period 1m --align meen":                       "is not one of none, delta",
 		"--period 1m --align mean --by host":             "only with a reducer",
 		"--period 1m --align mean --reduce sum --by hst": `no series with the label "hst" in that range; its labels are host, region`,
 		"--where level='i'":                              "--where selects series",

@@ -134,15 +134,15 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 
 // choose finds the backup that SRC means, and what the backups after it know of erasures.
 func (r *restoring) choose(cmd *cobra.Command, src string) error {
+	until, err := untilFlag(cmd)
+	if err != nil {
+		return err
+	}
 	dir, name := src, ""
 	if info, err := os.Stat(src); err != nil {
 		return usageError{err}
 	} else if !info.IsDir() {
 		dir, name = filepath.Dir(src), filepath.Base(src)
-	}
-	until, err := untilFlag(cmd)
-	if err != nil {
-		return err
 	}
 	r.store = backup.ReadStore(dir)
 	names, err := r.store.Manifests()

@@ -49,7 +49,7 @@ func TestUsage(t *testing.T) {
 		"replay --resume x --into -":           {exitUsage, "--into cannot be given with --resume"},
 		"replay app --speed fast":              {exitUsage, "10x"},
 		"replay app --rate -1":                 {exitUsage, "--rate"},
-		"replay app --order id":                {exitUsage, `"id" is not position or time`},
+		"replay app --order id":                {exitUsage, `"id" is not one of position or time`},
 		"replay app --from-pos 0":              {exitUsage, "count from 1"},
 		"replay app -o xml":                    {exitUsage, "table, json, ndjson"},
 		"replay app":                           {exitFailed, "no Almanac is running"},

@@ -39,7 +39,7 @@ func ClickHouseUsers() []ClickHouseUser {
 	return []ClickHouseUser{
 		{
 			Name: UserOperator, Short: "gateways, and people's commands", Profile: profileParts,
-			Grants: grants(stores(), knows("backups"), []TableGrant{
+			Grants: grants(stores(), knows("backups", "events", "merges"), []TableGrant{
 				{"ALTER TABLE, CHECK, BACKUP", tablesOf},
 				{"CREATE DATABASE, DROP DATABASE", schemas.RestoringDatabase(placeholder) + ".*"},
 			}),
