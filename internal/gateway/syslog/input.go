@@ -185,6 +185,7 @@ func (in *Input) lost(n int, why error) {
 
 // submit gives a batch to the pool: all of it, or nothing when the error is not nil.
 func (in *Input) submit(ctx context.Context, batch []queued) error {
+	ctx = access.With(ctx, access.Almanac) // syslog has no accounts
 	req := in.cfg.Pool.Begin(pool.InputSyslog)
 	defer req.End()
 	if err := req.Ready(ctx); err != nil {
@@ -197,7 +198,7 @@ func (in *Input) submit(ctx context.Context, batch []queued) error {
 	if err := req.Grow(ctx, size); err != nil {
 		return err
 	}
-	to, err := req.To(access.With(ctx, access.Almanac), in.cfg.Topic) // syslog has no accounts
+	to, err := req.To(ctx, in.cfg.Topic)
 	if err != nil {
 		return err
 	}
