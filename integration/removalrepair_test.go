@@ -17,7 +17,7 @@ func TestRepairPlannedBeforeARemoval(t *testing.T) {
 	stop := e.sink()
 	e.say(e.producer("app"), 10)
 	e.stored("app", 10, time.Minute)
-	stop() // it would see that rows are missing, and settle that itself
+	stop() // it would see that rows are missing, and mend that itself
 	e.exec("ALTER TABLE %s DELETE WHERE 1 SETTINGS mutations_sync = 1", e.table("app"))
 	plan, r := e.plan(), e.repairer()
 	if len(plan.Actions) == 0 {

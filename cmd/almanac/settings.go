@@ -110,7 +110,7 @@ var keys = []key{
 		s.Data, err = filepath.Abs(v)
 		return err
 	}},
-	{name: "cold_dir", usage: "`DIR` on another disk for shards older than their topic's cold_after_days (up; it is kept, as the data directory is)", set: func(s *settings, v string) (err error) {
+	{name: "cold_dir", usage: "`DIR` on another disk, which the engine has as volume cold; nothing moves shards there yet (up; it is kept, as the data directory is)", set: func(s *settings, v string) (err error) {
 		if v != "" {
 			s.ColdDir, err = filepath.Abs(v)
 		}
@@ -209,13 +209,7 @@ var keys = []key{
 		s.TimersSecrets, err = callback.ParseSecrets(v)
 		return err
 	}},
-	{name: "drain_delay", def: "0", usage: "`TIME` after the signal to stop in which a process still works and is not ready, so that no more is sent to it, such as 5s", set: func(s *settings, v string) error {
-		if v == "0" {
-			s.DrainDelay = 0
-			return nil
-		}
-		return span(func(s *settings) *time.Duration { return &s.DrainDelay })(s, v)
-	}},
+	{name: "drain_delay", def: "0", usage: "`TIME` after the signal to stop in which a process still works and is not ready, so that no more is sent to it, such as 5s", set: spanOrZero(func(s *settings) *time.Duration { return &s.DrainDelay })},
 	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take after drain_delay", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},
 	{name: "log_level", def: "info", usage: "`LEVEL`: debug, info, warn or error", set: oneOf(func(s *settings) *string { return &s.LogLevel }, "debug", "info", "warn", "error")},
 	{name: "log_format", def: logAuto, usage: "`FORMAT`: text, json or auto (text on a terminal)", set: oneOf(func(s *settings) *string { return &s.LogFormat }, logAuto, logText, logJSON)},

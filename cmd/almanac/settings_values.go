@@ -91,6 +91,17 @@ func span(field func(*settings) *time.Duration) func(*settings, string) error {
 	}
 }
 
+// spanOrZero is span where 0 says that nothing is waited for.
+func spanOrZero(field func(*settings) *time.Duration) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if v == "0" {
+			*field(s) = 0
+			return nil
+		}
+		return span(field)(s, v)
+	}
+}
+
 // networks are prefixes of addresses with commas between.
 func networks(field func(*settings) *[]netip.Prefix) func(*settings, string) error {
 	return unlessEmpty(func(s *settings, v string) error {
