@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
@@ -50,7 +51,10 @@ func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) 
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	reads := api.Config{Reader: r, Registry: reg, OnError: func(err error) { e.logf("jobs: %v", err) }}
+	reads := api.Config{
+		Reader: r, Registry: reg, OnError: func(err error) { e.logf("jobs: %v", err) },
+		User: embedded.UserReader, Password: e.srv.Engine.ReaderPassword(),
+	}
 	v, err := verify.New(nc, reg, e.db)
 	if err != nil {
 		e.t.Fatal(err)
