@@ -23,6 +23,9 @@ type Reader struct {
 	db     *tables.DB
 	ledger *registry.LedgerCache
 	index  *recent.Index // of what is accepted and not stored yet
+
+	servers servers
+	known   known
 }
 
 // New prepares a reader for one verb: every query reads all it goes by itself, keeps nothing
@@ -62,7 +65,10 @@ func open(nc *nats.Conn, reg *registry.Registry, db *tables.DB, index *recent.In
 		}
 	}
 	reg = reg.WithThird(db)
-	return &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), index: index}, nil
+	return &Reader{
+		js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), index: index,
+		known: known{heads: map[string]map[schemas.Shard]uint64{}, waits: map[schemas.ShardRef]waiting{}, last: map[string]*LagReport{}},
+	}, nil
 }
 
 // Run reads ahead of queries, for topics that were asked about in the last seconds, until

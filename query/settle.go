@@ -117,42 +117,49 @@ const waitingEvery = time.Second
 func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Source) (uint64, error) {
 	var n uint64
 	for _, name := range topics {
-		t, err := r.reg.Topic(ctx, name)
+		more, _, err := r.waitingOf(ctx, name, upTo)
 		if err != nil {
 			return 0, err
-		}
-		routed, err := streams.Checkpoints(ctx, r.js, t.Name)
-		if err != nil {
-			return 0, err
-		}
-		more, err := streams.Unrouted(ctx, r.js, &t, routed, nil, upTo)
-		if err != nil {
-			return 0, err
-		}
-		if more == 0 { // by the numbers of checkpoints, which EVENTS may not fit
-			misfits, err := streams.Misfits(ctx, r.js, t.Name, routed)
-			if err != nil {
-				return 0, err
-			}
-			if len(misfits) > 0 {
-				if more, err = streams.Unrouted(ctx, r.js, &t, routed, misfits, upTo); err != nil {
-					return 0, err
-				}
-			}
 		}
 		n += more
 	}
 	return n, nil
 }
 
+// waitingOf counts the events of one topic that no router dealt with, and returns when the first of them was accepted.
+func (r *Reader) waitingOf(ctx context.Context, name string, upTo schemas.Source) (n uint64, first time.Time, err error) {
+	t, err := r.reg.Topic(ctx, name)
+	if err != nil {
+		return 0, first, err
+	}
+	routed, err := streams.Checkpoints(ctx, r.js, t.Name)
+	if err != nil {
+		return 0, first, err
+	}
+	n, first, err = streams.Waiting(ctx, r.js, &t, routed, nil, upTo)
+	if err != nil || n > 0 {
+		return n, first, err
+	}
+	misfits, err := streams.Misfits(ctx, r.js, t.Name, routed) // of checkpoints whose numbers EVENTS does not fit
+	if err != nil || len(misfits) == 0 {
+		return 0, first, err
+	}
+	return streams.Waiting(ctx, r.js, &t, routed, misfits, upTo)
+}
+
 // unstored keeps the tails that are not stored yet and bounds their rows from
 // above: a shard of which nothing is known counts whole.
 func (r *Reader) unstored(ctx context.Context, tails []streams.Tail) (n uint64, left []streams.Tail, err error) {
+	return r.unstoredOf(ctx, tails, func(topic string) (map[schemas.Shard]uint64, error) { return r.db.Heads(ctx, topic) })
+}
+
+// unstoredOf is unstored by heads that are known.
+func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf func(topic string) (map[schemas.Shard]uint64, error)) (n uint64, left []streams.Tail, err error) {
 	heads, entries := map[string]map[schemas.Shard]uint64{}, map[string]map[schemas.Shard]registry.Shard{}
 	for _, t := range tails {
 		topic := t.Ref.Topic
 		if heads[topic] == nil {
-			if heads[topic], err = r.db.Heads(ctx, topic); err != nil {
+			if heads[topic], err = headsOf(topic); err != nil {
 				return 0, nil, err
 			}
 		}
@@ -165,10 +172,7 @@ func (r *Reader) unstored(ctx context.Context, tails []streams.Tail) (n uint64, 
 			if err != nil {
 				return 0, nil, err
 			}
-			entries[topic] = make(map[schemas.Shard]registry.Shard, len(all))
-			for _, e := range all {
-				entries[topic][e.ID] = e
-			}
+			entries[topic] = entriesOf(all)
 		}
 		if e := entries[topic][t.Ref.ID]; e.Head(head) < t.Pos {
 			left = append(left, t)

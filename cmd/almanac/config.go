@@ -92,7 +92,7 @@ names its account in ALMANAC_CLICKHOUSE. SECURITY.md has the accounts as a table
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
 		keyFlags(c.Flags(), timerKeys...)
-		keyFlags(c.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window")
+		keyFlags(c.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
 		keyFlags(c.Flags(), drainKeys...)
 	}
 	return usageGroup(&cobra.Command{

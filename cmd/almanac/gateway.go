@@ -179,6 +179,7 @@ func (in *inputs) probe(ask func(context.Context) []string) {
 // measure gives the registry of this process the numbers of parts, and the API what serves it.
 func (in *inputs) measure(parts *gateway.Parts, reg *registry.Registry, more ...metrics.Source) {
 	in.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers), families.Producers(in.numbers.Registry, parts.Pool))...)
+	in.numbers.Read(families.State(in.numbers.Registry, parts.Reads.Reader)...)
 	parts.Reads.Metrics = in.numbers.Handler()
 }
 

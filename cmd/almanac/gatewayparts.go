@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
@@ -61,6 +62,11 @@ func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Regi
 		Background: []func(context.Context) error{func(ctx context.Context) error {
 			defer r.Close()
 			return r.Run(ctx)
+		}, func(ctx context.Context) error { // whoever asks hears since when a server is away
+			for backoff.Sleep(ctx, lookEvery) == nil {
+				r.Servers(ctx)
+			}
+			return nil
 		}},
 		Stored: func(ctx context.Context, topics []string) error {
 			pending, err := r.WaitStored(ctx, topics, storedWait, nil)
@@ -99,6 +105,9 @@ func readParts(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *t
 	}
 	return c, nil
 }
+
+// lookEvery is how often a gateway looks whether its servers are there.
+const lookEvery = 5 * time.Second
 
 // storedWait is more than a request waits for SQL.
 const storedWait = time.Minute

@@ -32,10 +32,9 @@ func listenHTTP(d *opener, n *processNumbers) (*httpServer, error) {
 	if err != nil || l == nil {
 		return nil, err
 	}
-	n.Read(families.Certificates(d.ends))
-	return &httpServer{listener: l, opener: d, numbers: n, health: ops.New(ops.Config{
-		Version: thisVersion(), Metrics: n.Handler(), Fail: request.Fail,
-	})}, nil
+	health := ops.New(ops.Config{Version: thisVersion(), Metrics: n.Handler(), Fail: request.Fail})
+	n.Read(families.Certificates(d.ends), families.Ready(health.Reasons))
+	return &httpServer{listener: l, opener: d, numbers: n, health: health}, nil
 }
 
 func (h *httpServer) url() string { return h.opener.url(h.listener) }

@@ -16,6 +16,7 @@ type processNumbers struct {
 	*metrics.Registry
 	router func() *families.Router
 	sinks  func() *families.Sinks
+	proofs func() *families.Proofs
 	inputs func() *families.Inputs
 }
 
@@ -31,6 +32,7 @@ func newNumbers(log zerolog.Logger) *processNumbers {
 		Registry: r,
 		router:   sync.OnceValue(func() *families.Router { return families.NewRouter(r) }),
 		sinks:    sync.OnceValue(func() *families.Sinks { return families.NewSinks(r) }),
+		proofs:   sync.OnceValue(func() *families.Proofs { return families.NewProofs(r) }),
 		inputs:   sync.OnceValue(func() *families.Inputs { return families.NewInputs(r) }),
 	}
 }

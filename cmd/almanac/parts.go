@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups"
@@ -57,7 +58,8 @@ func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKe
 
 // newSinks makes sinks, rollups, which share the same shards, and the janitor, which one of all
 // sinks' processes runs.
-func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, counts *families.Sinks, log zerolog.Logger) ([]part, error) {
+func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, n *processNumbers, log zerolog.Logger) ([]part, error) {
+	counts := n.sinks()
 	log = log.With().Str("part", "sink").Logger()
 	again := newRationer()
 	db.SetHooks(tables.Hooks{
@@ -138,7 +140,29 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		Agreed: func(did erasure.Agreed) { sayAgreed(log, did) },
 		Fault:  func(err error) { fault(schemas.ShardRef{}, err) },
 	})
-	return []part{k, j, u, w, keep}, nil
+	parts := []part{k, j, u, w, keep}
+	if s.VerifyEvery == 0 {
+		return parts, nil
+	}
+	v, err := verify.New(nc, reg, db)
+	if err != nil {
+		return nil, err
+	}
+	p := n.proofs()
+	return append(parts, &verify.Scheduled{
+		Verify: v.Run, Every: s.VerifyEvery, Owns: func() bool { return k.Owns("verify") }, Began: p.Began, Left: p.Left,
+		Ended: func(rep *verify.Report, took time.Duration, err error) {
+			p.Ended(rep, took, err)
+			switch {
+			case err != nil:
+				log.Warn().Err(err).Dur("took", took).Msg("verify has no answer")
+			case !rep.OK():
+				log.Error().Uint64("missing", rep.Missing).Uint64("doubled", rep.Doubled).Int("problems", len(rep.Problems)).Dur("took", took).Msg("not proven: almanac verify says where")
+			default:
+				log.Debug().Uint64("accepted", rep.Accepted).Dur("took", took).Msg("proven")
+			}
+		},
+	}), nil
 }
 
 // newEraser makes what has the copies of the ledger agree.

@@ -73,6 +73,7 @@ type settings struct {
 	Token           string
 	DrainDelay      time.Duration
 	ShutdownTimeout time.Duration
+	VerifyEvery     time.Duration // 0: off
 	// TimersAllowCIDRs are addresses and ports that timers may call although they are private.
 	TimersAllowCIDRs []callback.Range
 	TimersSecrets    callback.Secrets
@@ -209,6 +210,7 @@ var keys = []key{
 		s.TimersSecrets, err = callback.ParseSecrets(v)
 		return err
 	}},
+	{name: "verify_every", def: "1h", usage: "`TIME` between the runs of verify that sinks make by themselves, for /metrics; off for none", set: spanOrOff(func(s *settings) *time.Duration { return &s.VerifyEvery })},
 	{name: "drain_delay", def: "0", usage: "`TIME` after the signal to stop in which a process still works and is not ready, so that no more is sent to it, such as 5s", set: spanOrZero(func(s *settings) *time.Duration { return &s.DrainDelay })},
 	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take after drain_delay", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},
 	{name: "log_level", def: "info", usage: "`LEVEL`: debug, info, warn or error", set: oneOf(func(s *settings) *string { return &s.LogLevel }, "debug", "info", "warn", "error")},

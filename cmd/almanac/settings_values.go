@@ -102,6 +102,16 @@ func spanOrZero(field func(*settings) *time.Duration) func(*settings, string) er
 	}
 }
 
+// spanOrOff is a length of time, or off, which is 0.
+func spanOrOff(field func(*settings) *time.Duration) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if *field(s) = 0; v == httpOff {
+			return nil
+		}
+		return span(field)(s, v)
+	}
+}
+
 // networks are prefixes of addresses with commas between.
 func networks(field func(*settings) *[]netip.Prefix) func(*settings, string) error {
 	return unlessEmpty(func(s *settings, v string) error {

@@ -18,7 +18,7 @@ run: they share the shards, and one that dies is taken over within 10 s.`,
 		Args:    arguments(0, 0),
 		RunE:    a.does(a.sink),
 	}
-	keyFlags(cmd.Flags(), "http", "replay_window")
+	keyFlags(cmd.Flags(), "http", "replay_window", "verify_every")
 	keyFlags(cmd.Flags(), drainKeys...)
 	return cmd
 }
@@ -42,7 +42,7 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			_, err := db.Ping(ctx)
 			return append(natsTrouble(one.nc), clickHouseTrouble(err)...)
 		}
-		one.parts, err = newSinks(ctx, one.nc, reg, db, one.s, nil, one.counts.sinks(), one.log)
+		one.parts, err = newSinks(ctx, one.nc, reg, db, one.s, nil, one.counts, one.log)
 		return err
 	})
 }

@@ -43,7 +43,7 @@ The topics of the settings file are declared, and the topic app if there is none
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.up),
 	}
-	keyFlags(cmd.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window")
+	keyFlags(cmd.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
 	keyFlags(cmd.Flags(), drainKeys...)
 	keyFlags(cmd.Flags(), shipperKeys...)
 	keyFlags(cmd.Flags(), timerKeys...)
@@ -243,7 +243,7 @@ func (n *node) wireStoring(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.inputs.numbers.sinks(), n.log)
+	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.inputs.numbers, n.log)
 	if err != nil {
 		return err
 	}

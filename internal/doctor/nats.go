@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -75,12 +73,8 @@ func (c *check) streams(ctx context.Context) {
 // members looks for live routers and sinks by the age of their leases, on the
 // clock of this machine.
 func (c *check) members(ctx context.Context) {
-	kv, err := c.reg.JetStream().KeyValue(ctx, schemas.Bucket)
 	for _, role := range []string{schemas.RoleRouter, schemas.RoleSink} {
-		n := 0
-		if err == nil {
-			n, err = liveMembers(ctx, kv, role)
-		}
+		n, err := c.reg.LiveMembers(ctx, role)
 		switch {
 		case err != nil:
 			c.result(role+"s", err, "", "")
@@ -90,19 +84,4 @@ func (c *check) members(ctx context.Context) {
 			c.note(role+"s", OK, "", "%d alive", n)
 		}
 	}
-}
-
-func liveMembers(ctx context.Context, kv jetstream.KeyValue, role string) (n int, err error) {
-	keys, err := kv.ListKeysFiltered(ctx, schemas.LeaseKeys(role))
-	if err != nil {
-		return 0, err
-	}
-	for key := range keys.Keys() {
-		lease, err := kv.Get(ctx, key)
-		// A lease that is gone meanwhile is that of a member that left.
-		if err == nil && time.Since(lease.Created()) < registry.LeaseExpiry {
-			n++
-		}
-	}
-	return n, nil
 }

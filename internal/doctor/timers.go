@@ -26,11 +26,7 @@ func (c *check) timers(ctx context.Context) {
 		if err != nil {
 			return err
 		}
-		kv, err := c.reg.JetStream().KeyValue(ctx, schemas.Bucket)
-		dispatchers := 0
-		if err == nil {
-			dispatchers, err = liveMembers(ctx, kv, dispatch.Role)
-		}
+		dispatchers, err := c.reg.LiveMembers(ctx, dispatch.Role)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,10 @@ var (
 		Method: http.MethodGet, Path: "/v1/lag", Summary: "What waits on its way to ClickHouse", Right: Right{Action: access.Read}, Access: Reads,
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
+	Status = Operation{
+		Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, and how streams, shards, members and erasures are", Right: Right{access.Read, OfAll}, Access: Reads,
+		Answers: ok("Status"),
+	}
 	Metrics = Operation{
 		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of this process and its parts, for Prometheus", Right: Right{access.Metrics, OfAll}, Foreign: true,
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/plain"}}}, Refused: []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout},

@@ -48,7 +48,7 @@ var Ways = []Way{
 	{Verb: "topics ls", Routes: []*Operation{&Topics}},
 	{Verb: "topics show", Routes: []*Operation{&Topic}},
 	{Verb: "shards", Routes: []*Operation{&Shards}},
-	{Verb: "lag", Routes: []*Operation{&Lag}},
+	{Verb: "lag", Routes: []*Operation{&Lag, &Status}},
 	{Verb: "verify", Routes: []*Operation{&Proof, &Verify}},
 	{Verb: "dead ls", Routes: []*Operation{&DeadLetters}},
 	{Verb: "dead show", Routes: []*Operation{&DeadLetter}},

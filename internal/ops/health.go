@@ -74,15 +74,7 @@ func (h *Health) metrics(w http.ResponseWriter, r *http.Request) {
 func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), Wait)
 	defer cancel()
-	var reasons []string
-	switch ask := h.ask.Load(); {
-	case h.draining.Load():
-		reasons = []string{"draining: a signal asked this process to stop"}
-	case ask == nil:
-		reasons = []string{"starting"}
-	default:
-		reasons = (*ask)(ctx)
-	}
+	reasons := h.Reasons(ctx)
 	code, how := http.StatusOK, ""
 	if len(reasons) > 0 {
 		code = http.StatusServiceUnavailable
@@ -91,6 +83,19 @@ func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
 		how = *s
 	}
 	answer(w, code, map[string]any{"ready": len(reasons) == 0, "reasons": append([]string{}, reasons...), "sync": how})
+}
+
+// Reasons returns why the process cannot do its work; none: it can.
+func (h *Health) Reasons(ctx context.Context) (reasons []string) {
+	switch ask := h.ask.Load(); {
+	case h.draining.Load():
+		reasons = []string{"draining: a signal asked this process to stop"}
+	case ask == nil:
+		reasons = []string{"starting"}
+	default:
+		reasons = (*ask)(ctx)
+	}
+	return reasons
 }
 
 func answer(w http.ResponseWriter, code int, v any) {

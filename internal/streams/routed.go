@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -108,6 +109,12 @@ var Everything = schemas.Source{Seq: math.MaxUint64}
 // checkpoints EVENTS does not fit, what is younger than the checkpoint waits. The events
 // of a topic with a front are the records there, and of a fence in EVENTS its time counts.
 func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]checkpoint.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
+	n, _, err := Waiting(ctx, js, t, routed, misfits, upTo)
+	return n, err
+}
+
+// Waiting is Unrouted with the time at which the first of them was accepted; zero: there is none.
+func Waiting(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]checkpoint.Checkpoint, misfits map[string]string, upTo schemas.Source) (n uint64, first time.Time, err error) {
 	from := uint64(math.MaxUint64)
 	for _, cp := range routed {
 		from = min(from, cp.Source)
@@ -119,8 +126,7 @@ func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, rou
 	if front != "" {
 		upTo.Seq = math.MaxUint64
 	}
-	var n uint64
-	_, err := Headers(ctx, js, cmp.Or(front, schemas.StreamEvents), schemas.SourceTopicFilter(front, t.Name), from, func(msg *Message) error {
+	_, err = Headers(ctx, js, cmp.Or(front, schemas.StreamEvents), schemas.SourceTopicFilter(front, t.Name), from, func(msg *Message) error {
 		lane, ok := schemas.SourceLane(front, msg.Subject)
 		if !ok || !(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}).UpTo(upTo) || schemas.IsBlank(msg.Header, nil) {
 			return nil
@@ -134,10 +140,12 @@ func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, rou
 		if cp := routed[lane]; cp.StoredFrames(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}, math.MaxInt) == math.MaxInt {
 			return nil
 		}
-		n += uint64(schemas.EventsOf(msg.Header))
+		if n += uint64(schemas.EventsOf(msg.Header)); first.IsZero() {
+			first = msg.Time
+		}
 		return nil
 	})
-	return n, err
+	return n, first, err
 }
 
 // SayWaiting tells sinks that a reader waits until SQL has what the topics were given, so

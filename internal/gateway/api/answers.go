@@ -80,7 +80,7 @@ type shownEvent struct {
 var types = openapi.Types{
 	Named: map[string]any{
 		"Error": errorAnswer{}, "DocumentRefusal": documentRefusal{}, "ChangeRefusal": changeRefusal{}, "RefusedLines": refusedLines{},
-		"Topics": topicList{}, "Topic": schemas.Topic{}, "Shards": shardList{}, "Lag": query.LagReport{},
+		"Topics": topicList{}, "Topic": schemas.Topic{}, "Shards": shardList{}, "Lag": query.LagReport{}, "Status": query.Status{},
 		"Event": shownEvent{}, "Page": query.Page{}, "Accepted": lines.Answer{}, "Around": query.Around{},
 		"Count": counted{}, "Histogram": query.Histogram{}, "Facets": query.Facets{}, "Fields": query.FieldNames{}, "Values": query.ValueNames{}, "ValueCount": query.ValueCount{},
 		"SeriesList": listed{}, "Series": series.Series{}, "Aligned": series.Answer{}, "AlignedPoint": series.Point{},

@@ -14,10 +14,13 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/internal/timers/dispatch"
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -39,6 +42,15 @@ func TestScrape(t *testing.T) {
 	}))
 	of("producers", ofProducers(r.Topics(), map[string]producer.Stats{"app": {Dropped: map[string]uint64{"full": 1}}}))
 	of("pool", []metrics.Sample{metrics.InputInFlight.Is(0), metrics.InputsLimit.Is(1)})
+	topics, n, seconds := r.Topics(), uint64(3), 2.5
+	of("servers", ofServers(nil, time.Now()))
+	of("lag", ofLag(topics, &query.LagReport{At: time.Now(), Topics: []query.Lag{{Topic: "app", Unstored: &n, UnstoredSeconds: &seconds}}}))
+	of("state", ofState(topics, &query.State{
+		Topics:  []query.TopicState{{Topic: "app", Shards: map[registry.Status]int{registry.Active: 1}}},
+		Streams: []query.StreamUse{{Stream: schemas.StreamEvents}}, Members: map[string]int{"router": 1}, Erasures: map[string]int{"erased": 1},
+	}, time.Now()))
+	of("tables", append(ofTables(topics, []tables.Size{{Table: "app"}}), metrics.DiskFree.Is(1), metrics.DiskTotal.Is(2)))
+	r.Read(Ready(func(context.Context) []string { return nil }))
 	r.Read(Certificates(map[string]func() time.Time{"tls": time.Now}))
 	w := httptest.NewRecorder()
 	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -80,6 +92,9 @@ func playParts(r *metrics.Registry) {
 	k.Failed(ref, nil)
 	k.Closed(ref, 3)
 	k.Fault(ref, nil)
+	p := NewProofs(r)
+	p.Began()
+	p.Ended(&verify.Report{Topics: []verify.TopicReport{{Topic: "app"}}}, time.Second, nil)
 	in := NewInputs(r)
 	hooks := in.Pool()
 	for _, o := range pool.Outcomes {

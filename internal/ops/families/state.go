@@ -1,0 +1,135 @@
+package families
+
+import (
+	"context"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/ops/metrics"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query"
+)
+
+// stateApart is how far apart reads of what Almanac has begin at least.
+const stateApart = 5 * time.Second
+
+// State are the sources of what streams, registry and tables have. Each needs one server, so that the others are answered
+// while it is away.
+func State(r *metrics.Registry, reads *query.Reader) []metrics.Source {
+	topics := r.Topics()
+	return []metrics.Source{
+		{Name: "servers", Read: func(ctx context.Context) ([]metrics.Sample, error) {
+			return ofServers(reads.Servers(ctx), time.Now()), nil
+		}},
+		metrics.Paced("lag", func(ctx context.Context) ([]metrics.Sample, error) {
+			lag, err := reads.Lag(ctx, "")
+			if err != nil {
+				return nil, err
+			}
+			return ofLag(topics, lag), nil
+		}, time.Second),
+		metrics.Paced("state", func(ctx context.Context) ([]metrics.Sample, error) {
+			s, err := reads.State(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return ofState(topics, s, time.Now()), nil
+		}, stateApart),
+		metrics.Paced("tables", func(ctx context.Context) ([]metrics.Sample, error) {
+			sizes, err := reads.Sizes(ctx)
+			if err != nil {
+				return nil, err
+			}
+			free, total, err := reads.DB().Disk(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return append(ofTables(&metrics.Names{}, sizes), metrics.DiskFree.Is(float64(free)), metrics.DiskTotal.Is(float64(total))), nil
+		}, stateApart),
+	}
+}
+
+// ofServers returns which servers answer.
+func ofServers(away []query.Away, now time.Time) (out []metrics.Sample) {
+	for _, name := range []string{query.ServerNATS, query.ServerClickHouse} {
+		up, since := 1.0, 0.0
+		for i := range away {
+			if away[i].Server == name {
+				up, since = 0, max(now.Sub(away[i].Since).Seconds(), 0)
+			}
+		}
+		out = append(out, metrics.ServerUp.Is(up, name), metrics.ServerAway.Is(since, name))
+	}
+	return out
+}
+
+// ofLag returns what waits.
+func ofLag(topics *metrics.Names, r *query.LagReport) []metrics.Sample {
+	var out sums
+	for i := range r.Topics {
+		l := &r.Topics[i]
+		topic := topics.Of(l.Topic)
+		out.add(metrics.RouterLag, float64(l.Unrouted), topic)
+		out.most(metrics.RouterOldest, l.UnroutedSeconds, topic)
+		if l.Unstored != nil && l.UnstoredSeconds != nil {
+			out.add(metrics.SinkLag, float64(*l.Unstored), topic)
+			out.most(metrics.SinkOldest, *l.UnstoredSeconds, topic)
+		}
+	}
+	if !r.At.IsZero() {
+		out.add(metrics.LagKnown, unix(r.At))
+	}
+	return out.all
+}
+
+// ofState returns what streams and registry have.
+func ofState(topics *metrics.Names, s *query.State, now time.Time) []metrics.Sample {
+	var out sums
+	for i := range s.Topics {
+		t := &s.Topics[i]
+		topic := topics.Of(t.Topic)
+		for status, n := range t.Shards {
+			out.add(metrics.Shards, float64(n), topic, string(status))
+		}
+		out.add(metrics.DeadLetters, float64(t.Letters), topic)
+		out.add(metrics.Overdue, float64(t.Overdue), topic)
+	}
+	for _, u := range s.Streams {
+		out.add(metrics.StreamUsed, float64(u.Bytes), u.Stream)
+		out.add(metrics.StreamLimit, float64(u.Limit), u.Stream)
+	}
+	for role, n := range s.Members {
+		out.add(metrics.Members, float64(n), role)
+	}
+	for state, n := range s.Erasures {
+		out.add(metrics.Erasures, float64(n), state)
+	}
+	oldest := 0.0
+	if !s.Oldest.IsZero() {
+		oldest = max(now.Sub(s.Oldest).Seconds(), 0)
+	}
+	out.add(metrics.ErasureOldest, oldest)
+	return out.all
+}
+
+// ofTables returns what tables take.
+func ofTables(names *metrics.Names, sizes []tables.Size) []metrics.Sample {
+	var out sums
+	for _, s := range sizes {
+		name := names.Of(s.Table)
+		out.add(metrics.TableRows, float64(s.Rows), name)
+		out.add(metrics.TableParts, float64(s.Parts), name)
+		out.add(metrics.TableDisk, float64(s.Disk), name)
+	}
+	return out.all
+}
+
+// Ready is the source of whether the process can do its work.
+func Ready(reasons func(context.Context) []string) metrics.Source {
+	return metrics.Paced("ready", func(ctx context.Context) ([]metrics.Sample, error) {
+		ready := 0.0
+		if len(reasons(ctx)) == 0 {
+			ready = 1
+		}
+		return []metrics.Sample{metrics.Ready.Is(ready)}, nil
+	}, time.Second)
+}

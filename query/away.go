@@ -1,0 +1,122 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// The servers that Almanac stands on.
+const (
+	ServerNATS       = "NATS"
+	ServerClickHouse = "ClickHouse"
+)
+
+// Away is a server that does not answer.
+type Away struct {
+	Server string `json:"server"`
+	// Since is when this process first found it away.
+	Since time.Time `json:"since"`
+	Why   string    `json:"why"`
+}
+
+// awayWait is how long a server may take to say that it is there, before what others know is answered without it.
+const awayWait = 1200 * time.Millisecond
+
+// servers remembers since when servers are away. The zero value knows of none.
+type servers struct {
+	mu   sync.Mutex
+	away map[string]Away
+}
+
+// found notes how a server is now.
+func (s *servers) found(server string, err error, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.away, server)
+		return
+	}
+	if s.away == nil {
+		s.away = map[string]Away{}
+	}
+	one, known := s.away[server]
+	if !known {
+		one = Away{Server: server, Since: now.UTC().Truncate(time.Second)}
+	}
+	one.Why = schemas.Text(err)
+	s.away[server] = one
+}
+
+// list returns those that are away, by name.
+func (s *servers) list() []Away {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Away, 0, len(s.away))
+	for _, one := range s.away {
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b Away) int { return strings.Compare(a.Server, b.Server) })
+	return out
+}
+
+// Servers asks both servers whether they are there, and returns those that are not. It takes awayWait at most.
+func (r *Reader) Servers(ctx context.Context) []Away {
+	var both sync.WaitGroup
+	both.Go(func() { _ = r.here(ctx, ServerNATS) })
+	both.Go(func() { _ = r.here(ctx, ServerClickHouse) })
+	both.Wait()
+	return r.servers.list()
+}
+
+// here asks a server whether it is there, and remembers the answer.
+func (r *Reader) here(ctx context.Context, server string) error {
+	ask, cancel := context.WithTimeout(ctx, awayWait)
+	defer cancel()
+	err := r.answers(ask, server)
+	if ctx.Err() != nil { // the caller left: nothing is known
+		return ctx.Err()
+	}
+	r.servers.found(server, err, time.Now())
+	return err
+}
+
+func (r *Reader) answers(ctx context.Context, server string) error {
+	if server == ServerClickHouse {
+		_, err := r.db.Ping(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("ClickHouse at %s does not answer", r.db.Address())
+		}
+		return err
+	}
+	nc := r.js.Conn()
+	if !nc.IsConnected() {
+		return errors.New("no connection to NATS, trying again")
+	}
+	if err := nc.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("NATS at %s does not answer: %w", nc.ConnectedAddr(), err)
+	}
+	return nil
+}
+
+// withServer returns a context that ends as soon as a server turns out to be away.
+func (r *Reader) withServer(ctx context.Context, server string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		if err := r.here(ctx, server); err != nil {
+			cancel(err)
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// ofServer reports whether an error is one of a server that cannot be asked, and not of the request.
+func ofServer(err error) bool {
+	return err != nil && !errors.Is(err, schemas.ErrUnknownTopic) && !errors.Is(err, schemas.ErrTopicName) && !errors.Is(err, schemas.ErrRequest)
+}
