@@ -168,7 +168,7 @@ func (c *caller) stored() {
 		if err := json.Unmarshal(c.get("/v1/lag?topic=app"), &lag); err != nil {
 			return err
 		}
-		if l := lag.Topics[0]; l.Unrouted+l.Unstored > 0 {
+		if l := lag.Topics[0]; l.Unstored == nil || l.Unrouted+*l.Unstored > 0 {
 			return fmt.Errorf("%+v", l)
 		}
 		return nil

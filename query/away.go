@@ -89,11 +89,10 @@ func (r *Reader) here(ctx context.Context, server string) error {
 
 func (r *Reader) answers(ctx context.Context, server string) error {
 	if server == ServerClickHouse {
-		_, err := r.db.Ping(ctx)
-		if errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("ClickHouse at %s does not answer", r.db.Address())
+		if err := r.db.Answers(ctx); err != nil {
+			return fmt.Errorf("ClickHouse at %s does not answer: %w", r.db.Address(), err)
 		}
-		return err
+		return nil
 	}
 	nc := r.js.Conn()
 	if !nc.IsConnected() {

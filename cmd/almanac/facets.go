@@ -10,7 +10,6 @@ import (
 
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) facetsCommand() *cobra.Command {
@@ -169,22 +168,6 @@ func (a *app) values(ctx context.Context, cmd *cobra.Command, args []string) err
 			t.AppendRow(table.Row{printable(v.Value), v.Count})
 		}
 		a.sampled(found.Read, found.Sampled, found.Notes)
-		return t
-	})
-}
-
-func (a *app) lag(ctx context.Context, cmd *cobra.Command, args []string) error {
-	return answers(ctx, a, cmd, func(ctx context.Context, r *query.Reader) (*query.LagReport, error) {
-		return r.Lag(ctx, optional(args))
-	}, func(found *query.LagReport) table.Writer {
-		t := newTable("topic", "not routed", "not stored")
-		numbers(t, "not routed", "not stored")
-		for _, l := range found.Topics {
-			t.AppendRow(table.Row{l.Topic, l.Unrouted, l.Unstored})
-		}
-		for _, s := range found.Streams {
-			a.note("%s has %s in %s of %s", s.Stream, plural(s.Messages, "message"), schemas.FormatBytes(float64(s.Bytes)), schemas.FormatBytes(float64(s.Limit)))
-		}
 		return t
 	})
 }

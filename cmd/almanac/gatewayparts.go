@@ -62,7 +62,7 @@ func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Regi
 		Background: []func(context.Context) error{func(ctx context.Context) error {
 			defer r.Close()
 			return r.Run(ctx)
-		}, func(ctx context.Context) error { // whoever asks hears since when a server is away
+		}, func(ctx context.Context) error { // who asks hears since when a server is away
 			for backoff.Sleep(ctx, lookEvery) == nil {
 				r.Servers(ctx)
 			}

@@ -129,7 +129,9 @@ func (r *restoring) storeRest(ctx context.Context, nc *nats.Conn, reg *registry.
 	if err != nil {
 		return err
 	}
-	k, err := newSinks(ctx, store.nc, store.reg, r.db, r.s, nil, numbers.sinks(), r.log)
+	s := *r.s
+	s.VerifyEvery = 0 // the end verifies
+	k, err := newSinks(ctx, store.nc, store.reg, r.db, &s, nil, numbers, r.log)
 	if err != nil {
 		return err
 	}

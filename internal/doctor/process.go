@@ -30,7 +30,7 @@ func (c *check) process(ctx context.Context) {
 		Reasons []string `json:"reasons"`
 		Sync    string   `json:"sync"`
 	}
-	err := getJSON(ctx, c.cfg.HTTP+"/readyz", &ready)
+	err := GetJSON(ctx, c.cfg.HTTP+"/readyz", &ready)
 	if err == nil && !ready.Ready {
 		err = errors.New(strings.Join(ready.Reasons, "; "))
 	}
@@ -57,8 +57,8 @@ func (c *check) disk() {
 	}
 }
 
-// getJSON asks Almanac's own HTTP; a 503 has a body worth reading too.
-func getJSON(ctx context.Context, url string, into any) error {
+// GetJSON asks Almanac's own HTTP; a 503 has a body worth reading too.
+func GetJSON(ctx context.Context, url string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

@@ -81,6 +81,9 @@ func (db *DB) runs(ctx context.Context, ids []string) (map[string]bool, error) {
 // literal escapes what a string in SQL may not hold as it is.
 var literal = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
+// Answers asks the server whether it is there, whatever else is not: neither its account nor the registry is needed.
+func (db *DB) Answers(ctx context.Context) error { return db.ping(ctx) }
+
 // ping asks the server, over a new connection, whether it is there. It needs no account
 // and runs no query. Any answer will do but one that a proxy gives for a server that is
 // away.

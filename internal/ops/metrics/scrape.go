@@ -20,7 +20,7 @@ type Source struct {
 	Read func(ctx context.Context) ([]Sample, error)
 }
 
-// scrapeWait is how long a scrape may take: whoever looks while a server is away is to have what there is at once. A read
+// scrapeWait is how long a scrape may take: who looks while a server is away is to have what there is at once. A read
 // that takes longer goes on, and the next scrape has its result.
 const scrapeWait = 1700 * time.Millisecond
 

@@ -14,7 +14,7 @@ var (
 	ServerUp      = gauge("almanac_server_up", "1 where the server answers: NATS or ClickHouse.", "server")
 	ServerAway    = gauge("almanac_server_away_seconds", "How long the server has not answered; 0 while it does.", "server")
 	StreamUsed    = gauge("almanac_stream_used_bytes", "Bytes that a stream has.", "stream")
-	StreamLimit   = gauge("almanac_stream_limit_bytes", "Bytes that a stream may have; 0 is no bound.", "stream")
+	StreamLimit   = gauge("almanac_stream_limit_bytes", "Bytes that a stream may have; 0 where there is no bound.", "stream")
 	DiskFree      = gauge("almanac_disk_free_bytes", "Free bytes of the fullest disk that ClickHouse has.")
 	DiskTotal     = gauge("almanac_disk_total_bytes", "All bytes of that disk.")
 	Members       = gauge("almanac_members", "Live routers, sinks and dispatchers (timers).", "role")
