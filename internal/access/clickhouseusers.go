@@ -64,7 +64,7 @@ func stores() []TableGrant {
 			{"CREATE DATABASE", schemas.EngineDatabase(placeholder, "*") + ".*"},
 		},
 		engines("Atomic", "MergeTree", "ReplacingMergeTree", "AggregatingMergeTree", "Memory", "View"),
-		knows("parts", "parts_columns", "columns", "tables", "databases", "processes", "settings", "mutations"),
+		knows("parts", "parts_columns", "columns", "tables", "databases", "processes", "settings", "mutations", "disks"),
 	)
 }
 
