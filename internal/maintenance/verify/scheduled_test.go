@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,10 +17,16 @@ func TestScheduled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var owns atomic.Bool
+		var mu sync.Mutex
 		var said []string
+		say := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, what)
+		}
 		runs := 0
 		s := Scheduled{
-			Every: time.Hour, Owns: owns.Load, Began: func() { said = append(said, "began") }, Left: func() { said = append(said, "left") },
+			Every: time.Hour, Owns: owns.Load, Began: func() { say("began") }, Left: func() { say("left") },
 			Verify: func(context.Context, string) (*Report, error) {
 				switch runs++; runs {
 				case 2:
@@ -33,7 +40,7 @@ func TestScheduled(t *testing.T) {
 				if (rep == nil) != (err != nil) {
 					t.Errorf("%v and %v", rep, err)
 				}
-				said = append(said, map[bool]string{true: "ok", false: "failed"}[err == nil])
+				say(map[bool]string{true: "ok", false: "failed"}[err == nil])
 			},
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -43,6 +50,8 @@ func TestScheduled(t *testing.T) {
 			t.Helper()
 			<-time.After(d)
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.Equal(said, want) {
 				t.Errorf("%q, expected %q", said, want)
 			}
