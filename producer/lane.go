@@ -250,7 +250,8 @@ func (l *lane) free(f *laneFrame) {
 }
 
 // evictable is the index of the oldest frame in the queue that DropOldest may
-// drop, or -1. Caller holds mu.
+// drop, or -1: neither one that Publish or Submit waits for, nor one that a goroutine
+// encodes now (claimed, and without a payload yet). Caller holds mu.
 func (l *lane) evictable() int {
 	return slices.IndexFunc(l.queue, func(f *laneFrame) bool {
 		return !f.awaited && (f.payload != nil || !f.claimed)

@@ -12,8 +12,9 @@ import (
 const (
 	minRetryWait = 100 * time.Millisecond
 	maxRetryWait = 5 * time.Second
-	// maxAckFactor bounds how often the patience for an answer doubles: a slow
-	// server must not be buried under repetitions.
+	// maxAckFactor bounds how far the patience for an answer grows: it doubles, since a slow
+	// server must not be buried under repetitions, three times: what is longer than eight
+	// times an answer's usual wait is lost, and only an outage of the producer's own making.
 	maxAckFactor = 8
 )
 

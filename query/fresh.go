@@ -118,7 +118,7 @@ func freshChunk(p *plan, frames []recent.Frame, seen seenFrames, ask func(*recen
 			break
 		}
 		names := namesOf(f, &p.topic)
-		if seen.has(names) || p.snapshot.Open(f, &reader, &p.topic) != nil {
+		if seen.has(names) || p.snapshot.Open(f, &reader, &p.topic) != nil { // the router makes a dead letter of what does not open
 			continue
 		}
 		seen.add(names) // its checksum held, so the digest is its own

@@ -79,7 +79,8 @@ type evaluator struct {
 	reader frame.Reader
 }
 
-// message decides about one message.
+// message decides about one message. The first reason that holds is given: it came before,
+// its topic, its subject, a blank, what EVENTS says of it, its headers, its frame.
 func (j *evaluator) message(m *message, ws checkpoint.Windows) evaluated {
 	var out evaluated
 	refuse := func(err error) evaluated {

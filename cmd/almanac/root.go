@@ -34,7 +34,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.execute(ctx, args)
 }
 
-// endScreens shows what the verb began and did not end.
+// endScreens shows the bytes of a character of which a terminal was given the beginning alone (screen.go).
 func (a *app) endScreens() {
 	for _, w := range []io.Writer{a.stdout, a.stderr} {
 		if s, ok := w.(*screen); ok {

@@ -196,7 +196,7 @@ var keys = []key{
 		return err
 	}},
 	{name: "tokens", secret: true, usage: "`TEXT` of such a file, beside it", set: func(s *settings, v string) error {
-		s.Tokens = v
+		s.Tokens = v // checked here; openTokens reads it together with tokens_file
 		_, err := access.Parse([]byte(v))
 		return err
 	}},

@@ -16,7 +16,7 @@
 // # Figures
 //
 // A Measure is one file, figure_*.go: it returns a Figure, or a few of one run,
-// each with its value, its bar, and how it was measured. A Suite gives it a House
+// each with its value, its bar, and how it was measured. A Suite gives it an Environment
 // (servers of its own on a fresh directory), the almanac program for what must be
 // a process, and a Size. Where two things are compared they take turns, A/B/A/B,
 // and medians are taken, so that what the machine does meanwhile meets both.

@@ -131,7 +131,7 @@ func (s *Suite) reads(ctx context.Context, cfg *Config, topic string) (page, hea
 	var pages, heads samples
 	for range 15 {
 		began := time.Now()
-		if _, err := r.Query(ctx, query.Request{Topic: topic, Limit: 500}); err != nil {
+		if _, err := r.Query(ctx, query.Request{Topic: topic, Limit: query.DefaultLimit}); err != nil {
 			return 0, 0, err
 		}
 		pages, began = append(pages, time.Since(began)), time.Now()

@@ -6,8 +6,9 @@
 // Run makes the checks in the order in which each makes sense, and leaves out those whose
 // part did not answer. A finding is OK, Warn or Fail, with a next step where there is one.
 //
-//	process ─▶ NATS ─▶ streams, promise, registry ─▶ members ─▶ retention
-//	ClickHouse ─▶ SQL account, files ─▶ tables, lag, dead letters ─▶ rebuilds ─▶ fields ─▶ copies
+//	process ─▶ NATS ─▶ streams, promise, registry ─▶ members ─▶ timers
+//	ClickHouse ─▶ tables ─▶ retention ─▶ rights, SQL account, files ─▶ lag, dead letters ─▶
+//	rebuilds ─▶ lost ─▶ fields ─▶ documents ─▶ meters, copies
 //	producers (follows from the streams), disk
 //
 // It changes nothing, but for one table that the SQL account must be refused, and a trial

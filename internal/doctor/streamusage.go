@@ -82,7 +82,7 @@ func (r streamUsage) result(stream string) (status, do string) {
 		return Warn, "see that ClickHouse and the sinks keep up: what is archived leaves it; when it is full, nothing new is taken; " + wider
 	case stream == schemas.KVStream:
 		return Warn, "when it is full, no shard, topic, lease or job is written, and all stands still: " + strings.TrimPrefix(strings.Replace(wider, schemas.KVStream, "REGISTRY", 1), "or ")
-	case r.full():
+	case r.full(): // EVENTS, as below: the others are above
 		return Fail, "nothing in it is dropped, and nothing more is accepted. See that SHARDS has room and that routers are alive, " + wider
 	default:
 		return Warn, "see that routers and sinks keep up: when it is full, nothing more is accepted; " + wider

@@ -77,7 +77,8 @@ const (
 )
 
 // source decides where a shard's share of the range comes from. sums says that they may be
-// used where they are exact, days that every day is told apart, instant that one is asked for.
+// used where they are exact, days that every day is told apart, instant that one is asked for. f and e are the
+// range in milliseconds; it ends before e.
 func (st *shardState) source(f, e int64, sums, days, instant bool) (from, error) {
 	minMs, maxMs := st.Stored.MinTs/1e6, st.Stored.MaxTs/1e6
 	if st.Gone && st.Stored.MinTs > st.Stored.MaxTs {

@@ -18,7 +18,7 @@ const MaxSilent = 128
 func (c *Checkpoint) PassSilent(m Silent) {
 	n := len(c.Silent)
 	if n > 0 && m.Stored <= c.Silent[n-1].Stored {
-		return // dealt with again, behind a cut
+		return // dealt with again, after a cut
 	}
 	c.Silent = append(slices.Clone(c.Silent[max(0, n-MaxSilent+1):]), m)
 }

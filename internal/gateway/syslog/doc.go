@@ -5,7 +5,9 @@
 // Framer cuts a TCP stream into messages: by a count before each (RFC 6587, octet
 // counting) or by a newline. Each message says by its beginning which of both it
 // uses. A UDP datagram is one message. Decoder makes one event of one message.
-// Both are pure: they start nothing and ask no clock.
+// Both are pure: they start nothing and ask no clock. Input listens, reads streams and
+// packets, and puts what was cut into one bounded queue for all peers, from which the
+// pool is fed.
 //
 // The severity is the level, the application's name or tag the service, MSGID the
 // type. host, facility, proc_id and structured data (<sd-id>.<name>) are attributes.
@@ -14,7 +16,8 @@
 //
 // # Failures
 //
-// The protocol has no answer, so nothing is ever refused. A message that does not
+// The protocol has no answer, so no message is refused for what it says. A queue that is
+// full stops the reading of streams, and drops packets, which are counted. A message that does not
 // parse is kept whole as the text of its event, with what could be read of it and
 // the reason in the attribute syslog.error. A message above MaxLineBytes is cut,
 // and syslog.cut_bytes counts what is missing. A time that no event may have is kept in

@@ -117,7 +117,8 @@ func (q *queue) close() {
 	q.changed = make(chan struct{})
 }
 
-// drop forgets what is queued, and returns how many events that were.
+// drop forgets what is queued, and returns how many events that were. The input ends with it,
+// so count and bytes, by which more is taken, stay as they are.
 func (q *queue) drop() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

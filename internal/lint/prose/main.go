@@ -58,6 +58,11 @@ func main() {
 			bad = true
 		}
 	}
+	for _, path := range files(".md") {
+		if checkPaths(path) {
+			bad = true
+		}
+	}
 	for _, path := range files(".md", ".go") {
 		if strings.HasPrefix(path, "internal/lint/prose/") {
 			continue

@@ -30,7 +30,7 @@ type Config struct {
 	PrivacyKey []byte
 	// Within bounds the wait until everything covered is stored. Default 10 min.
 	Within time.Duration
-	// ReplayWindow and SettleTime are the sinks': from them follows when the streams
+	// ReplayWindow and KeepTime are the janitor's (retention.Config): from them follows when the streams
 	// let go of what was erased. Defaults 7 days and schemas.DedupWindow.
 	ReplayWindow, KeepTime time.Duration
 	// Progress is told what is being done; it must not block.

@@ -22,7 +22,7 @@ type Config struct {
 	ReplayWindow time.Duration
 	// KeepTime is how long routed messages stay in EVENTS, for readers that
 	// began before they were routed and for duplicate detection. Default
-	// schemas.DedupWindow; less than MinSettleTime is ErrSettleTime.
+	// schemas.DedupWindow; less than MinKeepTime is ErrKeepTime.
 	KeepTime time.Duration
 	// Every is the time from one round to the next. Default 15 s.
 	Every time.Duration
@@ -45,7 +45,7 @@ type Config struct {
 	Crash func(point string)
 }
 
-// MinKeepTime is the least that SettleTime may be: queries go by checkpoints that
+// MinKeepTime is the least that KeepTime may be: queries go by checkpoints that
 // are up to 3 s old, and look in EVENTS for what was routed since; two seconds more
 // are for the look itself.
 const MinKeepTime = 5 * time.Second
@@ -56,7 +56,7 @@ func (c *Config) check() error {
 		return errors.New("retention: Config.Registry or Config.DB is missing")
 	}
 	if c.KeepTime < MinKeepTime {
-		return fmt.Errorf("retention: Config.SettleTime is %s: %w: queries look in %s for what was routed up to 3 s before they began; use %s or more, or leave it out for %s",
+		return fmt.Errorf("retention: Config.KeepTime is %s: %w: queries look in %s for what was routed up to 3 s before they began; use %s or more, or leave it out for %s",
 			c.KeepTime, ErrKeepTime, schemas.StreamEvents, MinKeepTime, schemas.DedupWindow)
 	}
 	return nil

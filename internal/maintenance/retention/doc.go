@@ -7,7 +7,7 @@
 // do so at once harm nothing: each step begins with what readers and sinks go by, the
 // registry's entry, and may be done again.
 //
-//	EVENTS   messages that were routed SettleTime ago; a lane's last one stays, until its
+//	EVENTS   messages that were routed KeepTime ago; a lane's last one stays, until its
 //	         events are past retention and a blank message takes its place (blank.go)
 //	SHARDS   frames that are stored, verified and older than the replay window; a shard's last one stays
 //	SHARDS   checkpoints below the last of each lane
@@ -15,7 +15,7 @@
 // Before frames go it notes in the erasures that are settling how far these cover the shard
 // (erasure.Pin): afterwards nothing tells it.
 //
-// A stream that is nearly full gives up the replay window and most of the settle time
+// A stream that is nearly full gives up the replay window and most of the keep time
 // before it must refuse what is new.
 //
 // # Retention

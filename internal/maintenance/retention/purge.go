@@ -48,7 +48,7 @@ func fill(info *jetstream.StreamInfo) float64 {
 	return float64(info.State.Bytes) / float64(info.Config.MaxBytes)
 }
 
-// sweepEvents purges, lane by lane, what had been routed SettleTime ago. The
+// sweepEvents purges, lane by lane, what had been routed KeepTime ago. The
 // message the checkpoint names stays, so that a rollback shows.
 func (j *Janitor) sweepEvents(ctx context.Context, now time.Time) error {
 	upTo, err := routedUpTo(ctx, j.js)

@@ -23,7 +23,7 @@ type Janitor struct {
 	cleaner *cleaner.Cleaner
 	outages *streams.Outages
 
-	past []snapshot // checkpoints, oldest first: EVENTS keeps what was routed for SettleTime more
+	past []snapshot // checkpoints, oldest first: EVENTS keeps what was routed for KeepTime more
 	// sweptAt is when the shards were last swept by age: each sweep looks at every
 	// shard, so a hundred in a replay window are enough.
 	sweptAt time.Time

@@ -208,7 +208,7 @@ func (r *Reader) within(ctx context.Context, t *schemas.Topic, g *Range, n int, 
 	columns, names := keyColumns, keyNames
 	if bodies {
 		columns = "path, created, doc_id, version, op, seq"
-		names = columns
+		names = columns // plain, no aliases: the outer SELECT reads the rest, of the chosen rows alone
 	} else {
 		columns, names = columns+", `by`", names+", `by`"
 	}
