@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -42,6 +43,8 @@ type ShardRow struct {
 	DropReason   string    `json:"drop_reason,omitempty"`
 	AnonymisedAt time.Time `json:"anonymised_at,omitzero"`
 	Anonymised   []string  `json:"anonymised,omitempty"`
+	// Places are the volumes and disks of ClickHouse that have its rows, and what they take there.
+	Places []tables.Place `json:"places,omitempty"`
 }
 
 // shardRowBytes is about what a shard takes: its entry, its row and the answer's text.
@@ -61,6 +64,10 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 	if err != nil {
 		return nil, err
 	}
+	storage, err := r.db.Storage(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var out []ShardRow
 	for _, t := range topics {
 		entries, err := r.reg.Shards(ctx, t.Name, m)
@@ -72,6 +79,10 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 			return nil, err
 		}
 		heads, err := r.db.Heads(ctx, t.Name)
+		if err != nil {
+			return nil, err
+		}
+		places, err := r.db.Places(ctx, storage, t.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +99,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 				Rows: e.Rows, Bytes: e.Bytes, Stored: e.Head(heads[e.ID]),
 				MinTs: time.Unix(0, e.MinTs).UTC(), MaxTs: time.Unix(0, e.MaxTs).UTC(),
 				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, RotatedAt: rotatedAt(entries, i), Reason: e.Reason,
-				DroppedAt: e.DroppedAt, DropReason: e.DropReason, AnonymisedAt: e.AnonymisedAt, Anonymised: e.Anonymised,
+				DroppedAt: e.DroppedAt, DropReason: e.DropReason, AnonymisedAt: e.AnonymisedAt, Anonymised: e.Anonymised, Places: places[e.ID],
 			}
 			record := tallies[e.ID]
 			_, row.Erased = record.GoneUpTo(math.MaxUint64) // or is under way

@@ -23,6 +23,12 @@ const (
 	BucketCopies = "copies" // the second copy of the registry's entries
 )
 
+// The storage policy of ClickHouse that a topic's table takes whose closed shards are to move, and the volume they move to.
+const (
+	StoragePolicy = "almanac"
+	VolumeCold    = "cold"
+)
+
 // StreamTrial is the empty stream by which is found out how much a server may store. It is removed at once.
 const StreamTrial = "ALMANAC_TRIAL"
 

@@ -40,6 +40,8 @@ func (t *Topic) validateRetention() error {
 		return fmt.Errorf("anonymise names the fields %v and no after_days", a.Fields)
 	case t.KeepDays > 0 && a.AfterDays >= t.KeepDays:
 		return fmt.Errorf("anonymise after_days is %d and keep_days is %d: nothing would ever be anonymised", a.AfterDays, t.KeepDays)
+	case t.KeepDays > 0 && t.ColdAfterDays >= t.KeepDays:
+		return fmt.Errorf("cold_after_days is %d and keep_days is %d: no shard would ever move", t.ColdAfterDays, t.KeepDays)
 	case len(a.Fields) > MaxFields:
 		return fmt.Errorf("anonymise names %d fields, the limit is %d", len(a.Fields), MaxFields)
 	}

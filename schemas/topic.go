@@ -38,6 +38,8 @@ type Topic struct {
 	// older ones. Both rule every month, whatever they were when it began.
 	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
 	Anonymise Anonymise `json:"anonymise,omitzero" yaml:"anonymise,omitempty"`
+	// ColdAfterDays is the age of events whose closed shards move to the volume VolumeCold; 0: never.
+	ColdAfterDays int `json:"cold_after_days,omitempty" yaml:"cold_after_days,omitempty"`
 	// SQLFresh is how long an accepted event may take until SQL has it; 0:
 	// DefaultSQLFresh. Queries have it at once.
 	SQLFresh time.Duration `json:"sql_fresh,omitempty" yaml:"sql_fresh,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/almanac-events/almanac/internal/maintenance/cold"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/maintenance/seals"
@@ -131,6 +132,12 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 	if err != nil {
 		return nil, err
 	}
+	m := cold.New(cold.Config{Registry: reg, DB: db, Owns: func() bool { return k.Owns("cold") }, Hooks: cold.Hooks{
+		Moved: func(m cold.Move, took time.Duration) {
+			log.Info().Stringer("shard", m.Ref).Str("volume", m.To).Uint64("bytes", m.Bytes).Dur("took", took).Msg("shard moved")
+		},
+		Fault: fault,
+	}})
 	x, err := newEraser(ctx, nc, reg, db, s)
 	if err != nil {
 		return nil, err
@@ -140,7 +147,7 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		Agreed: func(did erasure.Agreed) { sayAgreed(log, did) },
 		Fault:  func(err error) { fault(schemas.ShardRef{}, err) },
 	})
-	parts := []part{k, j, u, w, keep}
+	parts := []part{k, j, u, w, m, keep}
 	if s.VerifyEvery == 0 {
 		return parts, nil
 	}

@@ -18,7 +18,8 @@ func (a *app) shardsCommand() *cobra.Command {
 		Use:   "shards [TOPIC]",
 		Short: "List the shards: where events go and went",
 		Long: `List the shards of a topic, or of all: status, the rows that they have and those that
-erasures took, time range, and how many of their frames are stored in ClickHouse (stored = frames: all).`,
+erasures took, time range, and how many of their frames are stored in ClickHouse (stored = frames: all),
+on which volume, and what they take on its disk.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.shards),
 	}
@@ -35,8 +36,8 @@ func (a *app) shards(ctx context.Context, cmd *cobra.Command, args []string) err
 			return err
 		}
 		return printRows(a, cmd, rows, func() table.Writer {
-			t := newTable("shard", "lane", "status", "rows", "erased", "size", "frames", "stored", "from", "to", "rotated", "why")
-			numbers(t, "lane", "rows", "erased", "size", "frames", "stored")
+			t := newTable("shard", "lane", "status", "rows", "erased", "size", "frames", "stored", "on", "disk", "from", "to", "rotated", "why")
+			numbers(t, "lane", "rows", "erased", "size", "frames", "stored", "disk")
 			for _, s := range rows {
 				from, to := s.MinTs.Format(time.RFC3339), s.MaxTs.Format(time.RFC3339)
 				if s.MinTs.After(s.MaxTs) { // made, and nothing came yet
@@ -53,7 +54,7 @@ func (a *app) shards(ctx context.Context, cmd *cobra.Command, args []string) err
 				if !s.DroppedAt.IsZero() {
 					why += "; " + s.DropReason + ", dropped " + s.DroppedAt.Format(time.DateOnly)
 				}
-				t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, s.Erased, schemas.FormatBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, rotated, strings.TrimPrefix(why, "; ")})
+				t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, s.Erased, schemas.FormatBytes(float64(s.Bytes)), s.Frames, s.Stored, on(s.Places), onDisk(s.Places), from, to, rotated, strings.TrimPrefix(why, "; ")})
 			}
 			return t
 		})

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -111,13 +112,26 @@ func (a *app) topicsShow(ctx context.Context, cmd *cobra.Command, args []string)
 			return err
 		}
 		planned := registry.Plan(&t, shards)
+		var on []stored
+		if err := withStorage(ctx, c, func(db *tables.DB, storage tables.Storage) error {
+			places, err := db.Places(ctx, storage, t.Name)
+			on = storedOn(places)
+			return err
+		}); err != nil {
+			a.note("where the shards are is not known: %v", err)
+		}
 		if o == asJSON {
 			return a.printJSON(struct {
 				schemas.Topic
-				Retention outlook `json:"retention"`
-			}{t, lookout(planned)})
+				Retention outlook  `json:"retention"`
+				Stored    []stored `json:"stored,omitempty"`
+			}{t, lookout(planned), on})
 		}
-		for _, line := range retentionLines(&t, planned) {
+		lines := retentionLines(&t, planned)
+		for _, s := range on {
+			lines = append(lines, s.String())
+		}
+		for _, line := range lines {
 			_, _ = fmt.Fprintln(a.stdout, "#", line)
 		}
 		e := yaml.NewEncoder(a.stdout)
@@ -166,6 +180,9 @@ func (a *app) applyTopics(ctx context.Context, cmd *cobra.Command, c *session, f
 			return err
 		}
 		sooner[t.Name] = planned
+	}
+	if err := a.coldTopics(ctx, c, topics); err != nil {
+		return err
 	}
 	var done []applied
 	for _, t := range topics {

@@ -207,6 +207,13 @@ func (n *node) prepare(ctx context.Context) (*tables.DB, error) {
 	if err := ensureDefault(ctx, reg, n.s); err != nil {
 		return nil, err
 	}
+	storage, err := db.Storage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := canCold(storage, n.s.Topics); err != nil {
+		return nil, err
+	}
 	if n.topics, err = declare(ctx, reg, n.s, n.log); err != nil {
 		return nil, err
 	}

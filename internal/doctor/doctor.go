@@ -91,6 +91,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.account(ctx)
 		c.lag(ctx)
 		c.rebuilds(ctx)
+		c.cold(ctx, time.Now())
 		c.lost(ctx)
 		c.fields(ctx)
 		c.documents(ctx)

@@ -41,15 +41,12 @@ const reasonRetention = "retention"
 // shard is closed, and never lies beyond the month; an empty shard counts as if it
 // had an event in the month's last instant.
 func (s *Shard) Due(t *schemas.Topic) (anonymise, drop time.Time) {
-	youngest := time.Unix(0, s.MaxTs)
-	if s.MinTs > s.MaxTs {
-		youngest = time.Unix(0, s.Month.End()-1)
-	}
+	youngest := s.youngest()
 	if t.Anonymise.On() {
-		anonymise = youngest.UTC().AddDate(0, 0, t.Anonymise.AfterDays)
+		anonymise = youngest.AddDate(0, 0, t.Anonymise.AfterDays)
 	}
 	if t.KeepDays > 0 {
-		drop = youngest.UTC().AddDate(0, 0, t.KeepDays)
+		drop = youngest.AddDate(0, 0, t.KeepDays)
 	}
 	return anonymise, drop
 }
@@ -81,8 +78,9 @@ func (s *Shard) NextStep(t *schemas.Topic, now time.Time) Step {
 	anonymise, drop := s.Due(t)
 	past := !drop.IsZero() && now.After(drop)
 	named := !anonymise.IsZero() && now.After(anonymise) && !s.AnonymisedFor(t)
+	leaves := s.Status == Active && s.Cold(t, now) // a closed shard moves without a step
 	switch {
-	case !past && !named:
+	case !past && !named && !leaves:
 		return Keep
 	case s.Status == Active && s.Reason == "" && now.Sub(s.CreatedAt) >= minShardAge:
 		return RetireIt

@@ -50,6 +50,8 @@ var (
 	// ErrForeignTable: a table or its database is of an engine on which an insert cannot be
 	// asserted, as one with replicas.
 	ErrForeignTable = errors.New("unsupported table engine")
+	// ErrNoCold: a topic's closed shards are to move, and ClickHouse has no volume for them.
+	ErrNoCold = errors.New("no cold volume")
 	// ErrOldServer: the server lacks what Almanac stands on.
 	ErrOldServer = errors.New("ClickHouse is too old")
 

@@ -44,6 +44,7 @@
 //
 // # Erasures and retention
 //
+// The fresh table has the old one's storage policy, and each shard moves to the cold volume when it is filled, if it lay there.
 // A shard that an erasure or retention touched is copied and never inserted from
 // frames, which may still hold what is gone. What is erased while the fresh table
 // is filled shows in the check: the shard is copied again. A rebuild does not begin,

@@ -89,8 +89,14 @@ func (r *rebuild) fill(ctx context.Context, ref schemas.ShardRef, head uint64) e
 	f := &fill{ref: ref, head: head}
 	for {
 		ends, err := r.cfg.DB.RowsByPosition(ctx, ref, f.head, maxEnds)
-		if err != nil || len(ends) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(ends) == 0 {
+			if f.head > head {
+				return r.follow(ctx, ref)
+			}
+			return nil
 		}
 		for len(ends) > 0 {
 			if err := r.batch(ctx, f, ends); err != nil {

@@ -67,8 +67,9 @@ type rebuild struct {
 	fresh  string // table
 	target schemas.Topic
 
-	touched map[schemas.Shard]bool // shards the registry knows; true: by erasures or retention, only copied
-	gone    map[schemas.Shard]bool // dropped by retention: left out
+	touched map[schemas.Shard]bool           // shards the registry knows; true: by erasures or retention, only copied
+	gone    map[schemas.Shard]bool           // dropped by retention: left out
+	places  map[schemas.Shard][]tables.Place // where the old table had its shards
 	res     Result
 	total   uint64
 	done    uint64
@@ -279,7 +280,28 @@ func (r *rebuild) create(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.cfg.DB.CreateLike(ctx, &r.topic, r.fresh)
+	if err := r.cfg.DB.CreateLike(ctx, &r.topic, r.fresh); err != nil {
+		return err
+	}
+	storage, err := r.cfg.DB.Storage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.cfg.DB.SamePolicy(ctx, storage, r.fresh, r.topic.Name); err != nil {
+		return err
+	}
+	r.places, err = r.cfg.DB.Places(ctx, storage, r.topic.Name)
+	return err
+}
+
+// follow moves a shard that was filled to where the old table has it, so that the first volume need not have room for
+// all that lies on the cold one.
+func (r *rebuild) follow(ctx context.Context, ref schemas.ShardRef) error {
+	places := r.places[ref.ID]
+	if len(places) == 0 || slices.ContainsFunc(places, func(p tables.Place) bool { return p.Volume != schemas.VolumeCold }) {
+		return nil
+	}
+	return r.cfg.DB.MoveShard(ctx, schemas.ShardRef{Topic: r.fresh, Month: ref.Month, ID: ref.ID}, schemas.VolumeCold)
 }
 
 // mayInsert says whether a shard's frames may be inserted: nothing of them was
