@@ -56,15 +56,15 @@ func ClickHouseUsers() []ClickHouseUser {
 	}
 }
 
-// stores is what it takes to make tables, to insert, and to let rows go.
+// stores is what it takes to make tables, to insert, to move shards to another volume, and to let rows go.
 func stores() []TableGrant {
 	return grants(
 		[]TableGrant{
-			{"SELECT, INSERT, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP VIEW, DROP TABLE, ALTER ADD COLUMN, ALTER DELETE, ALTER UPDATE, OPTIMIZE", tablesOf},
+			{"SELECT, INSERT, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP VIEW, DROP TABLE, ALTER ADD COLUMN, ALTER DELETE, ALTER UPDATE, ALTER MOVE PARTITION, ALTER SETTINGS, OPTIMIZE", tablesOf},
 			{"CREATE DATABASE", schemas.EngineDatabase(placeholder, "*") + ".*"},
 		},
 		engines("Atomic", "MergeTree", "ReplacingMergeTree", "AggregatingMergeTree", "Memory", "View"),
-		knows("parts", "parts_columns", "columns", "tables", "databases", "processes", "settings", "mutations", "disks"),
+		knows("parts", "parts_columns", "columns", "tables", "databases", "processes", "settings", "mutations", "disks", "storage_policies"),
 	)
 }
 
