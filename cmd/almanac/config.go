@@ -40,8 +40,10 @@ in ALMANAC_NATS. First run ` + "`almanac setup`" + ` as the user setup: only it 
 operator may make streams. SECURITY.md has the users as a table.
 
 With --print-url it prints the address of the up on the data directory instead, with
-the operator's password: for programs that do more than send.`,
+the password of a user: the operator, or the one that --user names. Beyond loopback it
+is the address for other machines, whose programs trust the certificate's CA.`,
 		Example: `  ALMANAC_NATS=$(almanac config nats --print-url) ./my-program
+  almanac config nats --print-url --user producer   # for a program that only sends
   almanac config nats > users.conf   # and: include users.conf
   ALMANAC_NATS=nats://setup:…@nats-1:4222 almanac setup
   ALMANAC_NATS=nats://router:…@nats-1:4222 almanac router`,
@@ -52,18 +54,21 @@ the operator's password: for programs that do more than send.`,
 				return err
 			}
 			text := access.NATSConfig()
+			user, _ := cmd.Flags().GetString("user")
 			if url, _ := cmd.Flags().GetBool("print-url"); url {
-				up, err := embedded.ReadAddresses(s.Data)
-				if err != nil {
+				if text, err = natsLogin(s.Data, user); err != nil {
 					return err
 				}
-				text = up.NATSLogin() + "\n"
+				text += "\n"
+			} else if user != "" {
+				return usageError{errors.New("--user goes with --print-url")}
 			}
 			_, err = fmt.Fprint(a.stdout, text)
 			return err
 		}),
 	}
-	addFlags(natsUsers, switchFlag("print-url", "print the address of the NATS of the up on the data directory, with the operator's password"))
+	addFlags(natsUsers, switchFlag("print-url", "print the address of the NATS of the up on the data directory, with the password of a user"),
+		textFlag("user", "the user of --print-url, such as producer; by default operator"))
 	clickHouseUsers := &cobra.Command{
 		Use:   "clickhouse",
 		Short: "Print the accounts of ClickHouse for the configuration of a server elsewhere",
@@ -92,7 +97,7 @@ names its account in ALMANAC_CLICKHOUSE. SECURITY.md has the accounts as a table
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
 		keyFlags(c.Flags(), timerKeys...)
-		keyFlags(c.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
+		keyFlags(c.Flags(), "cold_dir", "nats_client_ca", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
 		keyFlags(c.Flags(), drainKeys...)
 	}
 	return usageGroup(&cobra.Command{

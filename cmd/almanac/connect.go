@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/url"
@@ -10,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/access/certs"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
@@ -38,7 +41,26 @@ func natsOptions(s *settings, d endpoints, name string) []nats.Option {
 	if d.followNATS {
 		opts = append(opts, nats.SetCustomDialer(follower{d.dir}))
 	}
+	if d.natsUser != "" { // of an up with a NATS of its own
+		opts = append(opts, trustUp(d))
+	}
 	return opts
+}
+
+// trustUp trusts the certificate that the NATS of an up shows to commands of this machine, when it speaks TLS: the one that is written beside
+// its address at the time.
+func trustUp(d endpoints) nats.Option {
+	return func(o *nats.Options) error {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: embedded.NATSLocalName}
+		o.RootCAsCB = func() (*x509.CertPool, error) {
+			text := d.natsCA
+			if a, err := embedded.ReadAddresses(d.dir); err == nil {
+				text = a.NATSCA
+			}
+			return certs.Pool([]byte(text))
+		}
+		return nil
+	}
 }
 
 // follower dials the NATS of the process that runs on the data directory now: an up that

@@ -19,7 +19,9 @@ type endpoints struct {
 	nats string
 	// natsUser is who to be there, where an up wrote it.
 	natsUser, natsPassword string
-	clickhouse             string // DSN of the HTTP interface; empty when it is not known and not needed
+	// natsCA is the certificate that the NATS of an up shows to commands of this machine; empty without TLS.
+	natsCA     string
+	clickhouse string // DSN of the HTTP interface; empty when it is not known and not needed
 	// clickhouseCA signs the certificate of an https address; nil: whom the system trusts.
 	clickhouseCA *x509.CertPool
 	// clickhouseTCP is host:port of the native protocol, where an up wrote it.
@@ -40,6 +42,8 @@ type endpoints struct {
 type named struct {
 	nats, natsOrigin             string
 	clickhouse, clickhouseOrigin string
+	// listens says that nats is where an up listens: a command dials what that up wrote.
+	listens bool
 }
 
 // named returns what s names. A NATS address with port 0 only tells an up to take a free port.
@@ -50,7 +54,10 @@ func (s *settings) named() (named, error) {
 		if err != nil {
 			return n, configError{fmt.Errorf("%s: nats: %w", n.natsOrigin, err)}
 		}
-		if n.nats = ""; port != 0 {
+		if n.nats, n.listens = "", true; port != 0 {
+			if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+				host = "127.0.0.1"
+			}
 			n.nats = "nats://" + net.JoinHostPort(host, fmt.Sprint(port))
 		}
 	}
@@ -112,7 +119,7 @@ func upEndpoints(dir string) (endpoints, error) {
 		return endpoints{}, err
 	}
 	e := endpoints{
-		nats: a.NATS, natsUser: a.NATSUser, natsPassword: a.NATSPassword, http: a.HTTP, clickhouseTCP: a.ClickHouseTCP, readerUser: a.ReaderUser, readerPassword: a.ReaderPassword,
+		nats: a.NATS, natsCA: a.NATSCA, natsUser: a.NATSUser, natsPassword: a.NATSPassword, http: a.HTTP, clickhouseTCP: a.ClickHouseTCP, readerUser: a.ReaderUser, readerPassword: a.ReaderPassword,
 		dir: dir, followNATS: true, followClickHouse: a.ReaderUser != "", // an engine elsewhere stays where it is
 	}
 	e.clickhouse, err = withAccount(a.ClickHouseHTTP, a.User, a.Password, a.Database)
@@ -136,7 +143,9 @@ func (n *named) comparedWith(up endpoints, needsClickHouse bool) (endpoints, err
 	e := up
 	switch {
 	case n.nats != "" && sameNATS(n.nats, up.nats):
-		e.nats, e.followNATS = n.nats, false
+		if e.followNATS = false; !n.listens {
+			e.nats = n.nats
+		}
 	case n.nats != "" && !needsClickHouse:
 		return endpoints{nats: n.nats}, nil
 	case n.clickhouse != "" && sameClickHouse(n.clickhouse, up.clickhouse):

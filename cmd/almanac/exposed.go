@@ -20,6 +20,8 @@ type exposure struct {
 	insecure []string
 	// syslog says that it is one of syslog, which has no tokens, and networks whether it knows from where it takes messages.
 	syslog, networks bool
+	// nats says that it is up's NATS, whose users have passwords: they are never sent in plain text.
+	nats bool
 }
 
 // decide refuses a listener that other machines reach without TLS or without a way to know who asks, unless that was said. What was said
@@ -34,10 +36,16 @@ func (x *exposure) decide() (warning string, err error) {
 		}
 		return "", x.refused("nothing says from where it takes messages", "syslog_allow: 10.0.0.0/8")
 	}
+	if x.nats {
+		if x.tls {
+			return "", nil
+		}
+		return "", x.refused("NATS has no TLS, so that others on the way would read passwords and events", lineCert, lineKey)
+	}
 	plain, open := !x.tls, x.tokens == 0
 	var lacks, lines, words []string
 	if plain && !slices.Contains(x.insecure, insecurePlaintext) {
-		lacks, lines = append(lacks, "no TLS"), append(lines, "tls_cert: /etc/almanac/tls.crt", "tls_key: /etc/almanac/tls.key")
+		lacks, lines = append(lacks, "no TLS"), append(lines, lineCert, lineKey)
 	}
 	if open && !slices.Contains(x.insecure, insecureNoAuth) {
 		lacks, lines = append(lacks, "no token"), append(lines, "tokens_file: /etc/almanac/tokens.yaml  # almanac token add NAME --tokens-file /etc/almanac/tokens.yaml --write app")
@@ -62,6 +70,12 @@ func (x *exposure) decide() (warning string, err error) {
 	}
 	return "", nil
 }
+
+// The lines of a settings file that give a listener TLS.
+const (
+	lineCert = "tls_cert: /etc/almanac/tls.crt"
+	lineKey  = "tls_key: /etc/almanac/tls.key"
+)
 
 func (x *exposure) refused(why string, lines ...string) error {
 	return configError{fmt.Errorf("%s: %w: other machines reach %q, and %s. Add to the settings file (or use 127.0.0.1):\n  %s", x.name, embedded.ErrNotLoopback, x.host, why, strings.Join(lines, "\n  "))}

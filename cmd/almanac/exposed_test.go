@@ -36,6 +36,9 @@ func TestExposed(t *testing.T) {
 		"syslog":                      {exposure: exposure{host: "10.0.0.1", syslog: true, tls: true, tokens: 1, insecure: []string{plaintext, open}}, says: []string{"syslog_allow: "}},
 		"syslog of networks":          {exposure: exposure{host: "10.0.0.1", syslog: true, networks: true}},
 		"syslog on loopback":          {exposure: exposure{host: "127.0.0.1", syslog: true}},
+		"NATS":                        {exposure: exposure{host: "0.0.0.0", nats: true, tokens: 1, insecure: []string{plaintext, open}}, says: []string{"NATS has no TLS", "tls_cert: ", "tls_key: "}},
+		"NATS with TLS":               {exposure: exposure{host: "0.0.0.0", nats: true, tls: true}},
+		"NATS on loopback":            {exposure: exposure{host: "127.0.0.1", nats: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

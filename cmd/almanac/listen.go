@@ -29,6 +29,8 @@ type opener struct {
 	tokens *keep.Keeper
 	// ends are when the certificates in use end, by the setting that names them.
 	ends map[string]func() time.Time
+	// opened are all files that are followed, until close.
+	opened []*certs.Files
 }
 
 // newOpener reads certificates and tokens.
@@ -41,21 +43,22 @@ func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
 	if s.TLSCert == "" && s.TLSKey == "" && s.TLSClientCA == "" {
 		return d, nil
 	}
-	d.certs, err = d.openCerts("tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA})
+	d.certs, err = d.openCerts("tls", "tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA})
 	return d, err
 }
 
-// openCerts follows the files of the settings PREFIX_cert, PREFIX_key and PREFIX_client_ca.
-func (d *opener) openCerts(prefix string, cfg certs.Config) (*certs.Files, error) {
+// openCerts follows the files of the settings PREFIX_cert and PREFIX_key for the listeners of a name.
+func (d *opener) openCerts(name, prefix string, cfg certs.Config) (*certs.Files, error) {
 	if cfg.Cert == "" || cfg.Key == "" {
 		return nil, configError{fmt.Errorf("%s_cert and %s_key: TLS needs both: give the files of a certificate and of its key", prefix, prefix)}
 	}
-	cfg.OnError = func(err error) { d.log.Error().Err(err).Msg(prefix + "_cert and " + prefix + "_key") }
+	cfg.OnError = func(err error) { d.log.Error().Err(err).Str("of", name).Msg(prefix + "_cert and " + prefix + "_key") }
 	f, err := certs.Open(cfg)
 	if err != nil {
 		return nil, configError{fmt.Errorf("%s_cert and %s_key: %w", prefix, prefix, err)}
 	}
-	d.ends[prefix] = f.Ends
+	d.ends[name] = f.Ends
+	d.opened = append(d.opened, f)
 	return f, nil
 }
 
@@ -72,8 +75,8 @@ func openTokens(s *settings, log zerolog.Logger) (*keep.Keeper, error) {
 
 // close ends the look at the certificates.
 func (d *opener) close() {
-	if d.certs != nil {
-		d.certs.Close()
+	for _, f := range d.opened {
+		f.Close()
 	}
 }
 

@@ -27,7 +27,7 @@ type shippers struct {
 	syslogTCP net.Listener
 	syslogTLS net.Listener
 	syslogUDP net.PacketConn
-	certs     *certs.Files // of syslog TLS
+	certs     *certs.Files // of syslog TLS; the opener closes it
 	opener    *opener
 }
 
@@ -52,7 +52,7 @@ func listenShippers(d *opener) (sh *shippers, err error) {
 		sh.syslogUDP, err = d.listenPacket("syslog_udp", cmp.Or(s.SyslogUDP, httpOff), defaultSyslogPort)
 	}
 	if err == nil && sh.syslogTLS != nil {
-		sh.certs, err = d.openCerts("syslog", certs.Config{Cert: s.SyslogCert, Key: s.SyslogKey, ClientCA: s.SyslogClientCA, Require: true})
+		sh.certs, err = d.openCerts("syslog", "syslog", certs.Config{Cert: s.SyslogCert, Key: s.SyslogKey, ClientCA: s.SyslogClientCA, Require: true})
 	}
 	if err != nil {
 		sh.close()
@@ -69,9 +69,6 @@ func (sh *shippers) close() {
 	}
 	if sh.syslogUDP != nil {
 		_ = sh.syslogUDP.Close()
-	}
-	if sh.certs != nil {
-		sh.certs.Close()
 	}
 }
 

@@ -204,9 +204,9 @@ func (r *restoring) open(ctx context.Context, cmd *cobra.Command) error {
 		r.stop()
 		return err
 	}
-	r.s.Ports = portsAuto
+	r.s.Ports, r.s.NATS = portsAuto, "" // no other machine reaches it meanwhile
 	// A sync for each message would take most of the time. Until all is on disk the directory is marked, and a restore begins again.
-	servers, err := startServers(ctx, r.s, dir, r.log, func(c *embedded.NATSConfig) { c.NoSync = true })
+	servers, err := startServers(ctx, r.s, dir, r.log, func(c *embedded.NATSConfig) error { c.NoSync = true; return nil })
 	if err != nil {
 		r.stop()
 		return err

@@ -24,8 +24,8 @@ type servers struct {
 	passwords map[string]string
 }
 
-// startServers starts both at once and returns when both answer.
-func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log zerolog.Logger, change ...func(*embedded.NATSConfig)) (*servers, error) {
+// startServers starts both at once and returns when both answer. change is for a NATS of its own, before it starts.
+func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log zerolog.Logger, change func(*embedded.NATSConfig) error) (*servers, error) {
 	var own *embedded.NATS
 	var passwords map[string]string
 	if !isURL(s.NATS) {
@@ -37,8 +37,8 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 			return nil, err
 		}
 		config := embedded.NATSConfig{Dir: dir.NATSDir(), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords, Log: serverLog(log)}
-		for _, f := range change {
-			f(&config)
+		if err := change(&config); err != nil {
+			return nil, err
 		}
 		if own, err = embedded.NewNATS(config); err != nil {
 			return nil, configError{err}
@@ -68,7 +68,7 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 func (v *servers) connect(user, name string, log zerolog.Logger) (*nats.Conn, error) {
 	if v.NATS != nil {
 		opts := append(streams.Lasting(name), watched(log)...)
-		return streams.Connect(v.NATS.ClientURL(), append(opts, nats.InProcessServer(v.NATS), nats.UserInfo(user, v.passwords[user]))...)
+		return streams.Connect(v.NATS.InProcessURL(), append(opts, nats.InProcessServer(v.NATS), nats.UserInfo(user, v.passwords[user]))...)
 	}
 	return streams.Connect(v.s.NATS, append(natsOptions(v.s, endpoints{}, name), watched(log)...)...)
 }

@@ -54,6 +54,7 @@ type settings struct {
 	NATSCA          string
 	NATSCert        string
 	NATSKey         string
+	NATSClientCA    string
 	ClickHouseCA    *x509.CertPool
 	CA              *x509.CertPool
 	ClickHouse      string
@@ -142,15 +143,16 @@ var keys = []key{
 	{name: "syslog_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.SyslogKey })},
 	{name: "syslog_client_ca", usage: "`FILE` of the CA that signed the certificates which clients of syslog_tls must have, in PEM", set: plain(func(s *settings) *string { return &s.SyslogClientCA })},
 	{name: "syslog_allow", usage: "`NETWORKS` that syslog is taken from beside this machine, such as 10.0.0.0/8,192.168.1.0/24; beyond loopback it must be set", set: networks(func(s *settings) *[]netip.Prefix { return &s.SyslogAllow })},
-	{name: "tls_cert", usage: "`FILE` of the certificate of HTTP, OTLP and Elastic, in PEM, with those between it and the CA; a renewed one is taken within 2s", set: plain(func(s *settings) *string { return &s.TLSCert })},
+	{name: "tls_cert", usage: "`FILE` of the certificate of HTTP, OTLP, Elastic and, beyond loopback, up's NATS, in PEM, with those between it and the CA; a renewed one is taken within 2s", set: plain(func(s *settings) *string { return &s.TLSCert })},
 	{name: "tls_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.TLSKey })},
 	{name: "tls_client_ca", usage: "`FILE` of the CA that signed certificates of clients, in PEM: a token with such a subject needs no secret", set: plain(func(s *settings) *string { return &s.TLSClientCA })},
 	{name: "insecure", usage: "`WORDS`, beyond loopback: plaintext (without TLS), no-auth (without tokens), or both with a comma between", set: eachOf(func(s *settings) *[]string { return &s.Insecure }, insecurePlaintext, insecureNoAuth)},
-	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on", set: plain(func(s *settings) *string { return &s.NATS })},
+	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on, such as 0.0.0.0:4222, which needs tls_cert", set: plain(func(s *settings) *string { return &s.NATS })},
 	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
 	{name: "nats_ca", usage: "`FILE` of the CA of that NATS, for tls:// URLs, in PEM (default: whom the system trusts); it is read again at each connection", set: plain(func(s *settings) *string { return &s.NATSCA })},
 	{name: "nats_cert", usage: "`FILE` of a certificate to show to that NATS, in PEM", set: plain(func(s *settings) *string { return &s.NATSCert })},
 	{name: "nats_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.NATSKey })},
+	{name: "nats_client_ca", usage: "`FILE` of the CA that signed the certificates which clients of up's NATS must show beyond loopback, in PEM, beside their passwords", set: plain(func(s *settings) *string { return &s.NATSClientCA })},
 	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
 	{name: "clickhouse_ca", usage: "`FILE` of the CA of that ClickHouse, for https:// URLs, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ClickHouseCA })},
 	{name: "profile", usage: "`NAME` of a profile; test: shards rotate at 50,000 rows", set: oneOf(func(s *settings) *string { return &s.Profile }, "", profileTest)},

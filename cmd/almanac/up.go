@@ -33,7 +33,7 @@ func (a *app) upCommand() *cobra.Command {
 		Short: "Run all of Almanac on this machine",
 		Long: `Run all of Almanac on this machine: a NATS server with JetStream, a ClickHouse,
 the router and the sinks, until Ctrl-C. It listens on loopback. Beyond it HTTP, OTLP
-and Elastic need TLS (tls_cert, tls_key) and a token. The addresses are written into the data directory, where the other verbs find them.
+and Elastic need TLS (tls_cert, tls_key) and a token, NATS TLS and a password. The addresses are written into the data directory, where the other verbs find them.
 
 The topics of the settings file are declared, and the topic app if there is none.`,
 		Example: `  almanac up
@@ -43,7 +43,7 @@ The topics of the settings file are declared, and the topic app if there is none
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.up),
 	}
-	keyFlags(cmd.Flags(), "cold_dir", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
+	keyFlags(cmd.Flags(), "cold_dir", "nats_client_ca", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
 	keyFlags(cmd.Flags(), drainKeys...)
 	keyFlags(cmd.Flags(), shipperKeys...)
 	keyFlags(cmd.Flags(), timerKeys...)
@@ -112,7 +112,7 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 	n.later(n.inputs.close)
-	if n.servers, err = startServers(ctx, n.s, n.dir, n.log); err != nil {
+	if n.servers, err = startServers(ctx, n.s, n.dir, n.log, n.inputs.opener.openNATS); err != nil {
 		return err
 	}
 	n.later(n.servers.Stop)

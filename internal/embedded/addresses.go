@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,13 @@ import (
 // Addresses are where the parts of a running Almanac listen, and the passwords to its NATS and its ClickHouse. They are written for
 // the other commands of the same user: mode 0600.
 type Addresses struct {
-	// NATS URL: nats://127.0.0.1:4222.
+	// NATS URL for programs of this machine: nats://127.0.0.1:4222.
 	NATS string `json:"nats"`
+	// NATSCA is the certificate, in PEM, that the server shows to programs of this machine when they ask for NATSLocalName. Empty
+	// without TLS.
+	NATSCA string `json:"nats_ca,omitempty"`
+	// NATSPublic is the URL for other machines, by a name of the certificate. Empty on loopback.
+	NATSPublic string `json:"nats_public,omitempty"`
 	// NATSUser may do everything there (access.UserOperator). Empty with a NATS elsewhere.
 	NATSUser     string `json:"nats_user,omitempty"`
 	NATSPassword string `json:"nats_password,omitempty"`
@@ -71,7 +77,7 @@ func (c *ClickHouse) Addresses(n *NATS) Addresses {
 		a.ReaderUser, a.ReaderPassword, a.ReaderDSN = UserReader, c.ReaderPassword(), c.ReaderDSN()
 	}
 	if n != nil {
-		a.NATS = n.ClientURL()
+		a.NATS, a.NATSCA, a.NATSPublic = n.ClientURL(), n.LocalCA(), n.PublicURL()
 		if password, ok := n.cfg.Passwords[access.UserOperator]; ok {
 			a.NATSUser, a.NATSPassword = access.UserOperator, password
 		}
@@ -79,13 +85,26 @@ func (c *ClickHouse) Addresses(n *NATS) Addresses {
 	return a
 }
 
-// NATSLogin is the URL of NATS with user and password.
+// NATSLogin is the URL of NATS with user and password, for programs of this machine; with TLS they need NATSCA too.
 func (a *Addresses) NATSLogin() string {
-	u, err := url.Parse(a.NATS)
-	if err != nil || a.NATSUser == "" {
+	if a.NATSUser == "" {
 		return a.NATS
 	}
-	u.User = url.UserPassword(a.NATSUser, a.NATSPassword)
+	return withUser(a.NATS, a.NATSUser, a.NATSPassword)
+}
+
+// NATSLoginOf is the URL of NATS for a program that is given nothing else, with a user and its password: that for other machines,
+// where there is one, for this machine's needs a certificate that is not in any file.
+func (a *Addresses) NATSLoginOf(user, password string) string {
+	return withUser(cmp.Or(a.NATSPublic, a.NATS), user, password)
+}
+
+func withUser(text, user, password string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	u.User = url.UserPassword(user, password)
 	return u.String()
 }
 

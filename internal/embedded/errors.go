@@ -6,7 +6,7 @@ import "errors"
 var (
 	// ErrPortInUse: something else listens on an address that was asked for.
 	ErrPortInUse = errors.New("port in use")
-	// ErrNotLoopback: a server without accounts was asked to listen beyond this machine.
+	// ErrNotLoopback: a server without TLS or accounts was asked to listen beyond this machine.
 	ErrNotLoopback = errors.New("not a loopback address")
 	// ErrStart: a server did not come up; the text carries its own last words.
 	ErrStart = errors.New("did not start")

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,12 +24,14 @@ type NATS struct {
 	used atomic.Bool
 	life life
 
-	port   int          // decided at the first start, before life is ready
-	short  atomic.Bool  // the disk had too little room when limit was decided
-	limit  atomic.Int64 // bytes for all streams, decided at the first start, and again when short ends
-	last   storing
-	server atomic.Pointer[server.Server] // nil while down; replaced at a restart
-	checks checks
+	port    int         // decided at the first start, before life is ready
+	local   *tls.Config // for programs of this machine, and localCA its certificate; both empty without TLS
+	localCA string
+	short   atomic.Bool  // the disk had too little room when limit was decided
+	limit   atomic.Int64 // bytes for all streams, decided at the first start, and again when short ends
+	last    storing
+	server  atomic.Pointer[server.Server] // nil while down; replaced at a restart
+	checks  checks
 }
 
 // NewNATS checks the configuration. Nothing runs before Run.
@@ -37,7 +40,14 @@ func NewNATS(cfg NATSConfig) (*NATS, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &NATS{cfg: cfg, life: newLife()}, nil
+	n := &NATS{cfg: cfg, life: newLife()}
+	if cfg.TLS != nil {
+		var err error
+		if n.local, n.localCA, err = localPair(time.Now()); err != nil {
+			return nil, fmt.Errorf("embedded NATS: %w", err)
+		}
+	}
+	return n, nil
 }
 
 // Run starts the server, keeps it alive and stops it when ctx ends; it then returns nil. An error means that it did
@@ -66,10 +76,37 @@ func (n *NATS) Run(ctx context.Context) error {
 // WaitReady returns when clients may connect, with the start's error when it failed, or with ctx's.
 func (n *NATS) WaitReady(ctx context.Context) error { return n.life.wait(ctx, "NATS") }
 
-// ClientURL is where other processes connect. Valid once ready; the same after a restart.
+// ClientURL is where other processes of this machine connect. Valid once ready; the same after a restart.
 func (n *NATS) ClientURL() string {
-	return "nats://" + net.JoinHostPort(n.cfg.Host, strconv.Itoa(n.port))
+	host, scheme := n.cfg.Host, "nats://"
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	if n.cfg.TLS != nil {
+		scheme = "tls://"
+	}
+	return scheme + n.at(host)
 }
+
+// InProcessURL is the address that goes with InProcessConn, which has no TLS.
+func (n *NATS) InProcessURL() string { return "nats://" + n.at(n.cfg.Host) }
+
+// PublicURL is where other machines connect, by a name of its certificate; empty on loopback. Valid once ready.
+func (n *NATS) PublicURL() string {
+	if isLoopback(n.cfg.Host) || n.cfg.TLS == nil {
+		return ""
+	}
+	host, err := certifiedName(n.cfg.TLS) // validate has looked
+	if err != nil {
+		return ""
+	}
+	return "tls://" + n.at(host)
+}
+
+// LocalCA is the certificate that programs of this machine trust, in PEM; empty without TLS.
+func (n *NATS) LocalCA() string { return n.localCA }
+
+func (n *NATS) at(host string) string { return net.JoinHostPort(host, strconv.Itoa(n.port)) }
 
 // Port it listens on. Valid once ready.
 func (n *NATS) Port() int { return n.port }
@@ -127,7 +164,7 @@ func (n *NATS) prepare() error {
 
 // start brings one server object up or leaves nothing behind.
 func (n *NATS) start() error {
-	opts := n.cfg.options(n.port)
+	opts := n.cfg.options(n.port, n.local)
 	opts.JetStreamMaxStore = n.limit.Load()
 	s, err := server.NewServer(opts)
 	if err != nil {

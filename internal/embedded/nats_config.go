@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"crypto/tls"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -14,8 +16,12 @@ type NATSConfig struct {
 	// Dir holds the streams. Created when missing.
 	Dir string
 
-	// Host to listen on; loopback only. Default "127.0.0.1".
+	// Host to listen on. Default "127.0.0.1". Beyond loopback the server needs TLS and Passwords.
 	Host string
+
+	// TLS of the connections of other machines; its GetConfigForClient gives each the newest certificate. Commands of
+	// this machine are shown another (NATSLocalName). InProcessConn needs none. Nil: plain text.
+	TLS *tls.Config
 
 	// Port to listen on. 0 or less: a free one, chosen at the first start and kept. See DefaultNATSPort.
 	Port int
@@ -44,7 +50,8 @@ type NATSConfig struct {
 	HungAfter time.Duration
 
 	// Passwords are those of the users (access.NATSUsers) that the server has. Who connects without
-	// credentials is access.UserLocal, if that is one of them. None at all: everybody may do everything.
+	// credentials is access.UserLocal, if that is one of them and the server is on loopback: beyond it everyone
+	// needs a password. None at all: everybody may do everything.
 	Passwords map[string]string
 
 	// Log hears the server's own messages. Default: silence.
@@ -73,6 +80,9 @@ const (
 	// lanes of thirteen topics refuse each other.
 	natsBatchesPerStream = 1000
 	natsBatchesTotal     = 2000
+	// natsHandshake bounds a TLS handshake, in seconds: one of a slow client on a busy machine, and no longer, for it has a
+	// connection of natsMaxConns.
+	natsHandshake = 5
 )
 
 // natsMinFree is the default of MinFreeBytes.
@@ -107,17 +117,41 @@ func (c NATSConfig) validate() error {
 	if c.MaxStoreBytes < 0 {
 		return fmt.Errorf("embedded NATS: a store of %d bytes is less than nothing", c.MaxStoreBytes)
 	}
-	return requireLoopback("NATS", c.Host)
+	if c.TLS != nil {
+		if _, err := certifiedName(c.TLS); err != nil {
+			return err
+		}
+	}
+	switch {
+	case isLoopback(c.Host):
+		return nil
+	case c.TLS == nil:
+		return requireLoopback("NATS", c.Host)
+	case len(c.users()) == 0:
+		return fmt.Errorf("%w: the embedded NATS was told to listen on %q without users: every program that reaches it could delete everything", ErrNotLoopback, c.Host)
+	}
+	return nil
 }
 
-// options are the server's own, for a port that is already decided.
-func (c NATSConfig) options(port int) *server.Options {
+// users are the passwords of those who may connect: beyond loopback not access.UserLocal, which needs none.
+func (c NATSConfig) users() map[string]string {
+	if isLoopback(c.Host) {
+		return c.Passwords
+	}
+	out := maps.Clone(c.Passwords)
+	delete(out, access.UserLocal)
+	return out
+}
+
+// options are the server's own, for a port that is already decided. local is the TLS for this machine, where there is any.
+func (c NATSConfig) options(port int, local *tls.Config) *server.Options {
+	users := c.users()
 	var anonymous string // who has no credentials
-	if _, ok := c.Passwords[access.UserLocal]; ok {
+	if _, ok := users[access.UserLocal]; ok {
 		anonymous = access.UserLocal
 	}
-	return &server.Options{
-		Users:                 natsUsers(c.Passwords),
+	opts := &server.Options{
+		Users:                 natsUsers(users),
 		NoAuthUser:            anonymous,
 		ServerName:            "almanac",
 		Host:                  c.Host,
@@ -140,4 +174,8 @@ func (c NATSConfig) options(port int) *server.Options {
 			MaxBatchInflightTotal:     natsBatchesTotal,
 		},
 	}
+	if c.TLS != nil {
+		opts.TLS, opts.TLSConfig, opts.TLSTimeout = true, byName(c.TLS, local), natsHandshake
+	}
+	return opts
 }

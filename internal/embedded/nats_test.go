@@ -2,7 +2,10 @@ package embedded_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"math/big"
 	"net"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/access/certs/certstest"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
@@ -187,7 +192,20 @@ func TestNATSConfigIsChecked(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := embedded.NewNATS(embedded.NATSConfig{Dir: "x", Host: "10.0.0.1"}); !errors.Is(err, embedded.ErrNotLoopback) {
-		t.Errorf("an address of the network gave %v, want ErrNotLoopback", err)
+	secure := &tls.Config{Certificates: []tls.Certificate{serverPair(t, certstest.New(t, "ca"))}}
+	for name, cfg := range map[string]embedded.NATSConfig{
+		"no TLS":      {Host: "10.0.0.1", Passwords: passwords()},
+		"no users":    {Host: "10.0.0.1", TLS: secure},
+		"local alone": {Host: "10.0.0.1", TLS: secure, Passwords: map[string]string{access.UserLocal: "x"}},
+		"a name":      {Host: "localhost.example", Passwords: passwords()},
+	} {
+		cfg.Dir = "x"
+		if _, err := embedded.NewNATS(cfg); !errors.Is(err, embedded.ErrNotLoopback) {
+			t.Errorf("%s on an address of the network gave %v, want ErrNotLoopback", name, err)
+		}
+	}
+	nameless := &tls.Config{Certificates: []tls.Certificate{selfSigned(t, &x509.Certificate{SerialNumber: big.NewInt(1)})}}
+	if _, err := embedded.NewNATS(embedded.NATSConfig{Dir: "x", Host: "10.0.0.1", TLS: nameless, Passwords: passwords()}); err == nil || !strings.Contains(err.Error(), "names no host") {
+		t.Errorf("a certificate without a name gave %v", err)
 	}
 }

@@ -41,8 +41,23 @@ func (d *DataDir) NATSPasswords() (map[string]string, error) {
 	for i := range users {
 		names[i] = users[i].Name
 	}
-	return loadPasswords(filepath.Join(d.NATSDir(), "passwords.json"), names)
+	return loadPasswords(natsPasswordsFile(d.Path()), names)
 }
+
+// NATSPassword reads the password of a user of the NATS on a data directory, for a command beside it.
+func NATSPassword(data, user string) (string, error) {
+	text, err := os.ReadFile(natsPasswordsFile(data))
+	if err != nil {
+		return "", fmt.Errorf("reading the passwords: %w", err)
+	}
+	all := map[string]string{}
+	if err := json.Unmarshal(text, &all); err != nil || all[user] == "" {
+		return "", fmt.Errorf("the password file %s has no user %s: start `almanac up` again, which makes what is missing", natsPasswordsFile(data), user)
+	}
+	return all[user], nil
+}
+
+func natsPasswordsFile(data string) string { return filepath.Join(NATSDir(data), "passwords.json") }
 
 // loadPasswords reads the passwords of users from a file, and makes and keeps (mode 0600) what is missing.
 func loadPasswords(path string, users []string) (map[string]string, error) {

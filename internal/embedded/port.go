@@ -80,12 +80,9 @@ func portTaken(host string, port int) error {
 		ErrPortInUse, host, port)
 }
 
-// requireLoopback refuses to open a server without TLS and accounts to the network.
+// requireLoopback refuses to open a server without TLS to the network.
 func requireLoopback(part, host string) error {
-	if host == "localhost" {
-		return nil
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+	if isLoopback(host) {
 		return nil
 	}
 	return fmt.Errorf("%w: the embedded %s was told to listen on %q, but it speaks without TLS: "+
