@@ -1,4 +1,5 @@
-// Package deploy holds what installs Almanac elsewhere: helm/almanac, a chart for Kubernetes.
+// Package deploy holds what installs and watches Almanac elsewhere: helm/almanac, a chart for Kubernetes; prometheus,
+// alerts; grafana, a dashboard.
 //
 // It is a module of its own, for its tests render the chart with helm's engine and read the result into the types of
 // Kubernetes, and Almanac itself needs neither. What they render lies in helm/rendered.

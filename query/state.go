@@ -18,6 +18,8 @@ type TopicState struct {
 	Topic string `json:"topic"`
 	// Shards are how many there are of each status.
 	Shards map[registry.Status]int `json:"shards"`
+	// SQLFresh is within how many seconds SQL should have an event.
+	SQLFresh float64 `json:"sql_fresh_seconds"`
 	// Letters are messages kept as dead letters.
 	Letters uint64 `json:"dead_letters"`
 	// Overdue are shards that retention should have dropped or cleared.
@@ -68,7 +70,7 @@ func (r *Reader) state(ctx context.Context, now time.Time) (*State, error) {
 	}
 	for i := range topics {
 		t := &topics[i]
-		one := TopicState{Topic: t.Name, Shards: map[registry.Status]int{}, Letters: letters[schemas.DeadSubject(t.Name)]}
+		one := TopicState{Topic: t.Name, Shards: map[registry.Status]int{}, SQLFresh: t.FreshWithin().Seconds(), Letters: letters[schemas.DeadSubject(t.Name)]}
 		shards, err := r.reg.Shards(ctx, t.Name, 0)
 		if err != nil {
 			return nil, err

@@ -33,7 +33,7 @@ func newNumbers(log zerolog.Logger) *processNumbers {
 		router:   sync.OnceValue(func() *families.Router { return families.NewRouter(r) }),
 		sinks:    sync.OnceValue(func() *families.Sinks { return families.NewSinks(r) }),
 		proofs:   sync.OnceValue(func() *families.Proofs { return families.NewProofs(r) }),
-		inputs:   sync.OnceValue(func() *families.Inputs { return families.NewInputs(r) }),
+		inputs:   sync.OnceValue(func() *families.Inputs { return families.NewInputs(r, access.Reasons()...) }),
 	}
 }
 

@@ -17,6 +17,11 @@ const (
 	ReasonDenied      Reason = "denied"      // the token does not have the role
 )
 
+// Reasons are all of them.
+func Reasons() []Reason {
+	return []Reason{ReasonMalformed, ReasonUnknown, ReasonWrong, ReasonExpired, ReasonNetwork, ReasonCertificate, ReasonNone, ReasonDenied}
+}
+
 // unauthenticated is ErrUnauthenticated with a reason that its text does not tell.
 type unauthenticated struct{ reason Reason }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/producer"
@@ -21,14 +22,19 @@ type Inputs struct {
 	last                                                                     *prometheus.GaugeVec
 }
 
-// NewInputs takes the numbers of the inputs.
-func NewInputs(r *metrics.Registry) *Inputs {
-	return &Inputs{
+// NewInputs takes the numbers of the inputs. Each reason for which a request may be refused counts from 0 on, so that
+// the first one is an increase.
+func NewInputs(r *metrics.Registry, reasons ...access.Reason) *Inputs {
+	c := &Inputs{
 		topics: r.Topics(), tokens: &metrics.Names{}, requests: r.Counter(metrics.InputRequests), events: r.Counter(metrics.InputEvents),
 		refused: r.Counter(metrics.InputRefused), received: r.Counter(metrics.InputReceived), decoded: r.Counter(metrics.InputDecoded),
 		throttled: r.Counter(metrics.InputThrottled), repeated: r.Counter(metrics.InputRepeated), token: r.Counter(metrics.TokenEvents),
 		auth: r.Counter(metrics.AuthFailures), took: r.Histogram(metrics.InputDuration), last: r.Gauge(metrics.InputLast),
 	}
+	for _, reason := range reasons {
+		c.auth.WithLabelValues(string(reason))
+	}
+	return c
 }
 
 // Pool returns the hooks of a pool.
@@ -92,6 +98,9 @@ func ofProducers(topics *metrics.Names, all map[string]producer.Stats) []metrics
 		out.add(metrics.ProducerResent, float64(s.Resent), topic)
 		out.add(metrics.ProducerBuffered, float64(s.BufferedBytes), topic)
 		out.most(metrics.ProducerOldest, s.OldestUnanswered.Seconds(), topic)
+		if s.Dropped[producer.CauseBufferFull] == 0 { // the usual cause is there before it happens
+			out.add(metrics.ProducerDropped, 0, topic, producer.CauseBufferFull)
+		}
 		for cause, n := range s.Dropped {
 			out.add(metrics.ProducerDropped, float64(n), topic, cause)
 		}

@@ -15,6 +15,7 @@ type Proofs struct {
 
 	mu       sync.Mutex
 	owned    bool
+	every    time.Duration
 	at       time.Time
 	took     time.Duration
 	last     *verify.Report
@@ -28,11 +29,11 @@ func NewProofs(r *metrics.Registry) *Proofs {
 	return p
 }
 
-// Began says that this process runs verify from now on.
-func (p *Proofs) Began() {
+// Began says that this process runs verify from now on, so often.
+func (p *Proofs) Began(every time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.owned, p.at = true, time.Now()
+	p.owned, p.every, p.at = true, every, time.Now()
 }
 
 // Left says that another process does.
@@ -62,6 +63,7 @@ func (p *Proofs) samples() []metrics.Sample {
 	}
 	var out sums
 	out.add(metrics.VerifyTime, unix(p.at))
+	out.add(metrics.VerifyEvery, p.every.Seconds())
 	out.add(metrics.VerifyFailures, p.failures)
 	if p.last == nil {
 		return out.all

@@ -35,6 +35,7 @@ func (c *Router) Routed(topic, _ string, b router.Batch) {
 	c.bytes.WithLabelValues(topic).Add(float64(b.Bytes))
 	c.repeated.WithLabelValues(topic).Add(float64(b.Repeated))
 	c.last.WithLabelValues(topic).Set(unix(time.Now()))
+	c.faults.WithLabelValues(topic) // 0 is a number too
 }
 
 // Dead counts dead letters.

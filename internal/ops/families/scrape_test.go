@@ -93,7 +93,7 @@ func playParts(r *metrics.Registry) {
 	k.Closed(ref, 3)
 	k.Fault(ref, nil)
 	p := NewProofs(r)
-	p.Began()
+	p.Began(time.Hour)
 	p.Ended(&verify.Report{Topics: []verify.TopicReport{{Topic: "app"}}}, time.Second, nil)
 	in := NewInputs(r)
 	hooks := in.Pool()

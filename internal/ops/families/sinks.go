@@ -34,6 +34,7 @@ func (c *Sinks) Stored(ref schemas.ShardRef, rows, _ uint64, took time.Duration)
 	c.rows.Observe(float64(rows))
 	c.took.Observe(took.Seconds())
 	c.last.WithLabelValues(topic).Set(unix(time.Now()))
+	c.faults.WithLabelValues(topic) // 0 is a number too
 }
 
 // Burnt counts an insert that stored nothing.

@@ -91,6 +91,7 @@ func ofState(topics *metrics.Names, s *query.State, now time.Time) []metrics.Sam
 			out.add(metrics.Shards, float64(n), topic, string(status))
 		}
 		out.add(metrics.DeadLetters, float64(t.Letters), topic)
+		out.most(metrics.SQLFresh, t.SQLFresh, topic)
 		out.add(metrics.Overdue, float64(t.Overdue), topic)
 	}
 	for _, u := range s.Streams {
