@@ -9,7 +9,7 @@ ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /almanac ./cmd/almanac
 
 FROM debian:bookworm-slim
-# docker-compose.yml makes its certificate with it, and asks the gateway's health.
+# docker-compose.yml makes its certificate with it.
 RUN apt-get update && apt-get install -y --no-install-recommends openssl && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/almanac almanac
 COPY --from=build /almanac /usr/local/bin/almanac

@@ -17,6 +17,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/ops"
 )
 
 // Stages end in order, each when no part of the one before it runs; a part that fails begins the end, and its error is the
@@ -118,6 +119,7 @@ func TestDrainDelay(t *testing.T) {
 		}
 	}
 	hears("WATCHDOG=1")
+	contains(t, b.ok("", "ready"), "ready\n")
 	b.write("almanac.yaml", "log_level: debug\nreplicas: 3\ntopics: [{name: other}]\n")
 	if err := up.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -134,6 +136,7 @@ func TestDrainDelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.write("almanac.yaml", "")
 	if err := up.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +148,9 @@ func TestDrainDelay(t *testing.T) {
 		return nil
 	})
 	up.says("stopping")
+	if r := b.run("", "ready", "--http", strings.TrimPrefix(a.HTTP, "http://")); r.code != exitFailed || !strings.HasPrefix(r.out, "draining: ") {
+		t.Errorf("ready while it drains: exit %d: %s%s", r.code, r.out, r.err)
+	}
 	hears("STOPPING=1")
 	hears("WATCHDOG=1") // it still works
 	if code, body := asked(t, http.MethodPost, a.HTTP+"/v1/topics/app/events?ack=stored", `{"message":"late"}`); code != http.StatusOK || !strings.Contains(body, `"stored":true`) {
@@ -186,7 +192,7 @@ func TestReadinessNamesClickHouse(t *testing.T) {
 	if reasons := clickHouseTrouble(nil); len(reasons) > 0 {
 		t.Errorf("%v", reasons)
 	}
-	if reasons := clickHouseTrouble(context.DeadlineExceeded); len(reasons) != 1 || !strings.Contains(reasons[0], "ClickHouse") {
+	if reasons := clickHouseTrouble(context.DeadlineExceeded); len(reasons) != 1 || reasons[0].Word != ops.Away || !strings.Contains(reasons[0].Says, "ClickHouse") {
 		t.Errorf("%v", reasons)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -68,6 +69,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 		return err
 	}
 	defer in.close()
+	one.starts = in.starts
 	g := in.gateway(s, log)
 	defer one.close()
 	working, end := draining(ctx, s, log, in.drain)
@@ -97,7 +99,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			}
 			parts.Reads.User, parts.Reads.Password = one.d.readerUser, one.d.readerPassword
 			in.measure(&parts, reg)
-			in.probe(func(context.Context) []string { return append(natsTrouble(nc), stalled(parts.Pool)...) })
+			in.probe(func(context.Context) []ops.Reason { return append(natsTrouble(nc), stalled(parts.Pool)...) })
 			g.Open(parts)
 			return nil
 		})
@@ -170,7 +172,14 @@ func (in *inputs) drain() {
 	}
 }
 
-func (in *inputs) probe(ask func(context.Context) []string) {
+// starts says what the start waits for.
+func (in *inputs) starts(r ops.Reason) {
+	if in.http != nil {
+		in.http.health.Starts(r)
+	}
+}
+
+func (in *inputs) probe(ask func(context.Context) []ops.Reason) {
 	if in.http != nil {
 		in.http.health.Probe(ask)
 	}

@@ -111,11 +111,3 @@ const lookEvery = 5 * time.Second
 
 // storedWait is more than a request waits for SQL.
 const storedWait = time.Minute
-
-// stalled is why a pool takes nothing now.
-func stalled(p *pool.Pool) []string {
-	if reason := p.Stalled(); reason != "" {
-		return []string{reason}
-	}
-	return nil
-}

@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/internal/doctor"
+	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -73,7 +73,7 @@ func lagOf(ctx context.Context, cmd *cobra.Command, topic string) (*query.LagRep
 	var of query.LagReport
 	ask, cancel := context.WithTimeout(ctx, lagWait)
 	defer cancel()
-	if doctor.GetJSON(ask, d.http+"/v1/lag?topic="+url.QueryEscape(topic), &of) != nil || of.Away == nil {
+	if ops.Get(ask, d.http+"/v1/lag?topic="+url.QueryEscape(topic), &of) != nil || of.Away == nil {
 		return report, err
 	}
 	return &of, nil

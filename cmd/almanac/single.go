@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
@@ -20,13 +21,15 @@ import (
 
 // single is one part alone in a process.
 type single struct {
-	name    string
-	s       *settings
-	d       endpoints
-	log     zerolog.Logger
-	nc      *nats.Conn // of the start under way
-	parts   []part
-	probe   func(context.Context) []string
+	name  string
+	s     *settings
+	d     endpoints
+	log   zerolog.Logger
+	nc    *nats.Conn // of the start under way
+	parts []part
+	probe func(context.Context) []ops.Reason
+	// starts hears what the start waits for.
+	starts  func(ops.Reason)
 	counts  *processNumbers
 	numbers []metrics.Source
 	closers []func()
@@ -44,7 +47,7 @@ func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (
 	}
 	log := s.logger(a.stderr)
 	outlive(newReloader(cmd, s, log).reload)
-	return &single{name: name, s: s, d: d, log: log, counts: newNumbers(log)}, nil
+	return &single{name: name, s: s, d: d, log: log, counts: newNumbers(log), starts: func(ops.Reason) {}}, nil
 }
 
 // runSingle reads the settings of a part, starts it and runs it.
@@ -67,7 +70,7 @@ func (o *single) dial(name string) (*nats.Conn, error) {
 
 // setup makes streams and bucket where they are missing, for a part that needs NATS alone.
 func (o *single) setup(ctx context.Context) (*registry.Registry, error) {
-	o.probe = func(context.Context) []string { return natsTrouble(o.nc) }
+	o.probe = func(context.Context) []ops.Reason { return natsTrouble(o.nc) }
 	return registry.Setup(ctx, o.nc, streamLimits(o.s, schemas.DefaultStreamLimits))
 }
 
@@ -101,7 +104,7 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		defer h.close()
-		unready, asked = h.health.Drain, stage{h, d.tokens}
+		unready, asked, o.starts = h.health.Drain, stage{h, d.tokens}, h.health.Starts
 	}
 	defer o.close()
 	working, end := draining(ctx, o.s, o.log, unready)
@@ -138,6 +141,7 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 		if !passing(err) {
 			return false, err
 		}
+		o.starts(waitsFor(err))
 		if more, ok := again.pass(err.Error()); ok {
 			o.log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
 		}
@@ -155,20 +159,4 @@ func (f partFunc) Run(ctx context.Context) error { return f(ctx) }
 func passing(err error) bool {
 	return !errors.As(err, new(configError)) && !errors.Is(err, streams.ErrUnsafe) && !errors.Is(err, tables.ErrDSN) &&
 		!errors.Is(err, tables.ErrOldServer) && !errors.Is(err, registry.ErrFormat) && !errors.Is(err, nats.ErrAuthorization)
-}
-
-// natsTrouble is why a connection cannot be used now.
-func natsTrouble(nc *nats.Conn) []string {
-	if nc.IsConnected() {
-		return nil
-	}
-	return []string{"no connection to NATS, trying again"}
-}
-
-// clickHouseTrouble is why ClickHouse cannot be used now. What a connection says does not name it.
-func clickHouseTrouble(err error) []string {
-	if err == nil {
-		return nil
-	}
-	return []string{"no answer of ClickHouse: " + err.Error()}
 }

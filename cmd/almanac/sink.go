@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/registry"
 )
 
@@ -38,7 +39,7 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		if err := establish(ctx, db); err != nil {
 			return err
 		}
-		one.probe = func(ctx context.Context) []string {
+		one.probe = func(ctx context.Context) []ops.Reason {
 			_, err := db.Ping(ctx)
 			return append(natsTrouble(one.nc), clickHouseTrouble(err)...)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +20,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -58,6 +60,7 @@ type node struct {
 	servers *servers
 	inputs  *inputs
 	gateway *gateway.Gateway
+	served  part // the gateway, which runs already
 	pool    *pool.Pool
 	calls   part // those of timers
 	topics  []schemas.Topic
@@ -76,8 +79,8 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	outlive(newReloader(cmd, s, n.log).reload)
 	defer n.close()
 	if err := n.start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return errInterrupted
+		if ctx.Err() != nil { // nothing was promised yet: it ends as one that was ready
+			return nil
 		}
 		return err
 	}
@@ -112,10 +115,13 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 	n.later(n.inputs.close)
+	n.serve(ctx)
+	n.inputs.starts(ops.Because(ops.Recovering, "NATS reads its streams, and ClickHouse its tables"))
 	if n.servers, err = startServers(ctx, n.s, n.dir, n.log, n.inputs.opener.openNATS); err != nil {
 		return err
 	}
 	n.later(n.servers.Stop)
+	n.inputs.starts(ops.Because(ops.Starting, "topics and tables are declared, and the parts start"))
 	if err := n.wire(ctx); err != nil {
 		return err
 	}
@@ -124,6 +130,23 @@ func (n *node) start(ctx context.Context) error {
 	n.inputs.name(&addresses)
 	n.inputs.probe(n.probe)
 	return embedded.WriteAddresses(n.dir.Path(), addresses)
+}
+
+// serve runs the gateway from now on: while the rest starts, it says so. It ends as a part, or where the start fails.
+func (n *node) serve(ctx context.Context) {
+	n.gateway = n.inputs.gateway(n.s, n.log)
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- n.gateway.Run(running) }()
+	wait := sync.OnceValue(func() error { return <-ended })
+	n.later(func() {
+		cancel()
+		_ = wait()
+	})
+	n.served = partFunc(func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, cancel)()
+		return wait()
+	})
 }
 
 // connect connects to the servers as a part's user until the node ends, and opens the registry by it.
@@ -300,9 +323,8 @@ func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
 	}
 	n.inputs.measure(&parts, reg, n.numbers...)
 	n.pool = parts.Pool
-	n.gateway = n.inputs.gateway(n.s, n.log)
 	n.gateway.Open(parts)
-	n.stages = append([]stage{{n.gateway, n.calls}}, n.stages...)
+	n.stages = append([]stage{{n.served, n.calls}}, n.stages...)
 	return nil
 }
 
@@ -329,6 +351,7 @@ func (n *node) agree(ctx context.Context, nc *nats.Conn, reg *registry.Registry,
 // rebuild restores a lost registry, and reports it.
 func (n *node) rebuild(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB) error {
 	n.log.Warn().Msg("the registry was lost: rebuilding it from SHARDS and ClickHouse")
+	n.inputs.starts(ops.Because(ops.Recovering, "the registry was lost, and is rebuilt from SHARDS and ClickHouse"))
 	r, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: db, Check: router.FramesOf([]byte(n.s.PIIKey)), HasKey: n.s.PIIKey != ""})
 	if err != nil {
 		return err
@@ -393,13 +416,14 @@ func declare(ctx context.Context, reg *registry.Registry, s *settings, log zerol
 	return reg.Topics(ctx)
 }
 
-// probe is why the node cannot do its work now.
-func (n *node) probe(ctx context.Context) (reasons []string) {
+// probe is why the node cannot do its work now. Both servers are asked at once: who asks has little patience.
+func (n *node) probe(ctx context.Context) []ops.Reason {
+	engine := make(chan error, 1)
+	go func() { engine <- n.servers.ClickHouse.Healthy(ctx) }()
+	var reasons []ops.Reason
 	if n.servers.NATS != nil {
-		if err := n.servers.NATS.Healthy(); err != nil {
-			reasons = append(reasons, err.Error())
-		}
+		reasons = ownNATSTrouble(n.servers.NATS.Healthy())
 	}
-	reasons = append(reasons, clickHouseTrouble(n.servers.ClickHouse.Healthy(ctx))...)
+	reasons = append(reasons, clickHouseTrouble(<-engine)...)
 	return append(reasons, stalled(n.pool)...)
 }

@@ -2,14 +2,10 @@ package doctor
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"strings"
-	"time"
 
+	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -17,22 +13,18 @@ import (
 // acknowledges.
 const SyncAlways = "always"
 
-// httpTimeout bounds the question to the up's own HTTP.
-const httpTimeout = 10 * time.Second
-
 // process asks the `up` itself.
 func (c *check) process(ctx context.Context) {
 	if c.cfg.HTTP == "" {
 		return
 	}
-	var ready struct {
-		Ready   bool     `json:"ready"`
-		Reasons []string `json:"reasons"`
-		Sync    string   `json:"sync"`
-	}
-	err := GetJSON(ctx, c.cfg.HTTP+"/readyz", &ready)
+	ready, err := ops.Ask(ctx, c.cfg.HTTP)
 	if err == nil && !ready.Ready {
-		err = errors.New(strings.Join(ready.Reasons, "; "))
+		var why []string
+		for _, r := range ready.Reasons {
+			why = append(why, r.String())
+		}
+		err = errors.New(strings.Join(why, "; "))
 	}
 	if !c.result("process", err, "look at the log of almanac up", "%s says it is ready", c.cfg.HTTP) {
 		return
@@ -55,23 +47,4 @@ func (c *check) disk() {
 	if c.result("disk", err, "", "%s free for %s", schemas.FormatBytes(float64(free)), c.cfg.Dir) && free < lowDisk {
 		c.note("disk", Warn, "free some", "less than %s", schemas.FormatBytes(lowDisk))
 	}
-}
-
-// GetJSON asks Almanac's own HTTP; a 503 has a body worth reading too.
-func GetJSON(ctx context.Context, url string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	// The certificate is one of the names that others use, not of loopback. Nothing secret is sent.
-	own := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true} //nolint:gosec // see above
-	resp, err := (&http.Client{Timeout: httpTimeout, Transport: own}).Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
-		return fmt.Errorf("%s answered %s", url, resp.Status)
-	}
-	return json.NewDecoder(resp.Body).Decode(into)
 }

@@ -64,6 +64,9 @@ type Config struct {
 	Health http.Handler
 	// Draining is called when Run begins to end.
 	Draining func()
+	// Hold is how long a request waits for Open before it is refused: several clients lose what is refused. Default
+	// pool.Hold, as long as one waits for a stream that takes nothing.
+	Hold time.Duration
 	// Grace bounds how long requests under way may take at the end. Default DefaultGrace.
 	Grace time.Duration
 	// OnError hears what goes wrong beside the requests.
@@ -102,6 +105,9 @@ func New(cfg Config) *Gateway {
 	if cfg.Grace == 0 {
 		cfg.Grace = DefaultGrace
 	}
+	if cfg.Hold == 0 {
+		cfg.Hold = pool.Hold
+	}
 	if cfg.OnError == nil {
 		cfg.OnError = func(error) {}
 	}
@@ -116,11 +122,24 @@ func New(cfg Config) *Gateway {
 	}
 	g := &Gateway{cfg: cfg, opened: make(chan struct{}), stopped: make(chan struct{})}
 	g.otlp.fail = otlp.Fail
+	g.routes.await, g.elastic.await, g.otlp.await = g.await, g.await, g.await
 	g.handler = g.guarded(cfg.HTTP, http.HandlerFunc(g.serve), request.Fail)
 	return g
 }
 
-// Open takes requests from now on. Until then Run answers with 503, but for the health
+// await waits until the gateway is open, for Hold at most.
+func (g *Gateway) await(ctx context.Context) {
+	left := time.NewTimer(g.cfg.Hold)
+	defer left.Stop()
+	select {
+	case <-g.opened:
+	case <-g.stopped:
+	case <-ctx.Done():
+	case <-left.C:
+	}
+}
+
+// Open takes requests from now on. Until then Run holds them, and answers with 503 after Hold, but for the health
 // of the process. Call it once.
 func (g *Gateway) Open(p Parts) {
 	g.parts = p

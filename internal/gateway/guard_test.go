@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/otlp"
 )
@@ -13,7 +14,7 @@ import (
 // content type, so that exporters can read why.
 func TestGuardRefusesInTheListenersShape(t *testing.T) {
 	t.Parallel()
-	g := New(Config{})
+	g := New(Config{Hold: time.Millisecond})
 	srv := httptest.NewServer(g.guarded(nil, &g.otlp, otlp.Fail))
 	defer srv.Close()
 	for name, c := range map[string]struct {

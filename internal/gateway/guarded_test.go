@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -29,7 +30,7 @@ func listening(t *testing.T) map[string]string {
 		addresses[name] = l[name].Addr().String()
 	}
 	starting := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-	g := New(Config{HTTP: l["http"], Elastic: l["elastic"], OTLPHTTP: l["otlp"], Health: starting})
+	g := New(Config{HTTP: l["http"], Elastic: l["elastic"], OTLPHTTP: l["otlp"], Health: starting, Hold: time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(ctx) }()

@@ -30,12 +30,17 @@ func (g *Gateway) addShippers(mux *http.ServeMux) {
 type routes struct {
 	atomic.Pointer[http.Handler]
 	fail guard.Refuser // request.Fail where nil
+	// await returns once there is a pool, or where that is not worth waiting for.
+	await func(context.Context)
 }
 
 func (r *routes) set(h http.Handler) { r.Store(&h) }
 
 // ServeHTTP implements http.Handler.
 func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if r.Load() == nil {
+		r.await(req.Context())
+	}
 	if h := r.Load(); h != nil {
 		(*h).ServeHTTP(w, req)
 		return

@@ -27,7 +27,8 @@ type Config struct {
 type Health struct {
 	cfg      Config
 	mux      *http.ServeMux
-	ask      atomic.Pointer[func(context.Context) []string] // nil: still starting
+	ask      atomic.Pointer[func(context.Context) []Reason] // nil: still starting
+	starting atomic.Pointer[Reason]                         // why it still starts
 	draining atomic.Bool
 	sync     atomic.Pointer[string]
 }
@@ -35,6 +36,7 @@ type Health struct {
 // New returns the health of a process that starts.
 func New(cfg Config) *Health {
 	h := &Health{cfg: cfg, mux: http.NewServeMux()}
+	h.Starts(Because(Starting, "this process does not have its servers yet"))
 	h.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
@@ -48,8 +50,11 @@ func New(cfg Config) *Health {
 	return h
 }
 
+// Starts says how far the start has come, or what it waits for.
+func (h *Health) Starts(r Reason) { h.starting.Store(&r) }
+
 // Probe says how to ask why the process cannot work; from then on it may be ready.
-func (h *Health) Probe(ask func(context.Context) []string) {
+func (h *Health) Probe(ask func(context.Context) []Reason) {
 	ask = shared(ask)
 	h.ask.Store(&ask)
 }
@@ -74,28 +79,30 @@ func (h *Health) metrics(w http.ResponseWriter, r *http.Request) {
 func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), Wait)
 	defer cancel()
-	reasons := h.Reasons(ctx)
-	code, how := http.StatusOK, ""
-	if len(reasons) > 0 {
+	now := Readiness{Reasons: append([]Reason{}, h.Reasons(ctx)...)}
+	code := http.StatusOK
+	if now.Ready = len(now.Reasons) == 0; !now.Ready {
 		code = http.StatusServiceUnavailable
 	}
 	if s := h.sync.Load(); s != nil {
-		how = *s
+		now.Sync = *s
 	}
-	answer(w, code, map[string]any{"ready": len(reasons) == 0, "reasons": append([]string{}, reasons...), "sync": how})
+	answer(w, code, now)
 }
 
+// Ready reports whether the process can do its work.
+func (h *Health) Ready(ctx context.Context) bool { return len(h.Reasons(ctx)) == 0 }
+
 // Reasons returns why the process cannot do its work; none: it can.
-func (h *Health) Reasons(ctx context.Context) (reasons []string) {
+func (h *Health) Reasons(ctx context.Context) []Reason {
 	switch ask := h.ask.Load(); {
 	case h.draining.Load():
-		reasons = []string{"draining: a signal asked this process to stop"}
+		return []Reason{Because(Draining, "a signal asked this process to stop")}
 	case ask == nil:
-		reasons = []string{"starting"}
+		return []Reason{*h.starting.Load()}
 	default:
-		reasons = (*ask)(ctx)
+		return (*ask)(ctx)
 	}
-	return reasons
 }
 
 func answer(w http.ResponseWriter, code int, v any) {

@@ -40,18 +40,20 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	ask("starting", "/healthz", 200, `"ok"`)
-	ask("starting", "/readyz", 503, `"starting"`)
+	ask("starting", "/readyz", 503, `"ready":false,"reasons":[{"reason":"starting","message":"this process`)
 	ask("starting", "/version", 200, `{"version":"v"}`)
 	ask("starting", "/metrics", 200, "numbers")
 	ask("starting", "/metrics?", 403, "")
 	ask("starting", "/nothing", 404, "nothing is at /nothing")
-	h.Probe(func(context.Context) []string { return []string{"no connection"} })
-	ask("away", "/readyz", 503, `"no connection"`)
-	h.Probe(func(context.Context) []string { return nil })
+	h.Starts(Because(Recovering, "NATS reads %d streams", 4))
+	ask("recovering", "/readyz", 503, `{"reason":"recovering","message":"NATS reads 4 streams"}`)
+	h.Probe(func(context.Context) []Reason { return []Reason{Because(Away, "no connection")} })
+	ask("away", "/readyz", 503, `{"reason":"server_away","message":"no connection"}`)
+	h.Probe(func(context.Context) []Reason { return nil })
 	h.Synced("always")
 	ask("ready", "/readyz", 200, `"ready":true,"reasons":[],"sync":"always"`)
 	h.Drain()
-	ask("draining", "/readyz", 503, "draining")
+	ask("draining", "/readyz", 503, `"reason":"draining"`)
 	ask("draining", "/healthz", 200, `"ok"`)
 }
 

@@ -12,11 +12,11 @@ func TestReadinessIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		ask := func(ctx context.Context) []string {
+		ask := func(ctx context.Context) []Reason {
 			asked++
 			time.Sleep(time.Second)
 			if ctx.Err() != nil {
-				return []string{"gone"}
+				return []Reason{Because(Away, "gone")}
 			}
 			return nil
 		}

@@ -130,7 +130,7 @@ func TestHelperDropsNothingWithoutNATS(t *testing.T) {
 	taken(give(0))
 	link.Cut()
 	embeddedtest.Eventually(t, time.Minute, func() error { // the pool looks every moment
-		if env.Pool.Stalled() == "" {
+		if env.Pool.Stalled().Kind == pool.None {
 			return fmt.Errorf("the pool does not know that NATS is away")
 		}
 		return nil

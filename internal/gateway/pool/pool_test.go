@@ -32,8 +32,8 @@ func TestStalled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := stalled(c.s); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-				t.Fatalf("%q, want %q in it", got, c.want)
+			if got := stalled(c.s); (c.want == "") != (got.Kind == None) || !strings.Contains(got.Says, c.want) {
+				t.Fatalf("%+v, want %q in it", got, c.want)
 			}
 		})
 	}
@@ -111,16 +111,16 @@ func TestReadyHolds(t *testing.T) {
 	t.Parallel()
 	ctx := access.With(t.Context(), access.Almanac)
 	p := bare(100, 50*time.Millisecond)
-	p.state.set("NATS does not answer")
+	p.state.set(Stall{Away, "NATS does not answer"})
 	if err := p.Begin(InputLines).Ready(ctx); !errors.Is(err, ErrStalled) || Status(err) != http.StatusServiceUnavailable || RetryAfter(err) == 0 {
 		t.Fatalf("stalled for longer than the hold: %v", err)
 	}
 	long := bare(100, time.Minute)
-	long.state.set("full")
+	long.state.set(Stall{Full, "full"})
 	held := make(chan error, 1)
 	go func() { held <- long.Begin(InputLines).Ready(ctx) }()
-	long.state.set("still full")
-	long.state.set("")
+	long.state.set(Stall{Full, "still full"})
+	long.state.set(Stall{})
 	if err := <-held; err != nil {
 		t.Fatalf("it ended within the hold: %v", err)
 	}

@@ -90,7 +90,7 @@ func (r *Request) ready(ctx context.Context) error {
 		if isClosed(r.p.draining) {
 			return fmt.Errorf("%w: send the request again; nothing of it was taken", ErrDraining)
 		}
-		if reason == "" {
+		if reason.Kind == None {
 			return nil
 		}
 		select {
@@ -99,7 +99,7 @@ func (r *Request) ready(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-left.C:
-			return fmt.Errorf("%w: %s; nothing of this request was taken, send it again", ErrStalled, reason)
+			return fmt.Errorf("%w: %s; nothing of this request was taken, send it again", ErrStalled, reason.Says)
 		}
 	}
 }

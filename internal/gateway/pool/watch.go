@@ -25,14 +25,31 @@ const (
 	fullMargin = 32 << 20
 )
 
+// Kind is what kind of trouble keeps events from being taken.
+type Kind int
+
+// The kinds.
+const (
+	None Kind = iota
+	Away      // NATS does not answer
+	Full      // EVENTS has no room
+	Slow      // frames are not acknowledged
+)
+
+// Stall is why events cannot be taken; the zero Stall is that they can.
+type Stall struct {
+	Kind Kind
+	Says string
+}
+
 // state is whether events can be taken, and why not.
 type state struct {
 	mu      sync.Mutex
-	reason  string
+	reason  Stall
 	changed chan struct{} // closed and renewed when reason changes
 }
 
-func (s *state) set(reason string) {
+func (s *state) set(reason Stall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if reason != s.reason {
@@ -42,7 +59,7 @@ func (s *state) set(reason string) {
 	}
 }
 
-func (s *state) get() (reason string, changed <-chan struct{}) {
+func (s *state) get() (reason Stall, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason, s.changed
@@ -56,21 +73,21 @@ type sights struct {
 	used, limit uint64        // bytes of EVENTS; limit 0: none, or not known
 }
 
-// stalled says why events cannot be taken; "" when they can.
-func stalled(s sights) string {
+// stalled says why events cannot be taken.
+func stalled(s sights) Stall {
 	switch {
 	case !s.connected:
-		return "NATS does not answer"
+		return Stall{Away, "NATS does not answer"}
 	case s.limit > 0 && s.used+min(fullMargin, s.limit/10) > s.limit:
-		return fmt.Sprintf("the stream EVENTS is full (%d of %d bytes) until what it holds is stored in ClickHouse", s.used, s.limit)
+		return Stall{Full, fmt.Sprintf("the stream EVENTS is full (%d of %d bytes) until what it holds is stored in ClickHouse", s.used, s.limit)}
 	case s.oldest > oldFor:
-		return fmt.Sprintf("events of topic %s were sent %s ago and are not acknowledged", s.topic, s.oldest.Round(100*time.Millisecond))
+		return Stall{Slow, fmt.Sprintf("events of topic %s were sent %s ago and are not acknowledged", s.topic, s.oldest.Round(100*time.Millisecond))}
 	}
-	return ""
+	return Stall{}
 }
 
-// Stalled returns why events cannot be taken now; "" when they can.
-func (p *Pool) Stalled() string {
+// Stalled returns why events cannot be taken now.
+func (p *Pool) Stalled() Stall {
 	reason, _ := p.state.get()
 	return reason
 }

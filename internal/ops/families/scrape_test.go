@@ -50,7 +50,7 @@ func TestScrape(t *testing.T) {
 		Streams: []query.StreamUse{{Stream: schemas.StreamEvents}}, Members: map[string]int{"router": 1}, Erasures: map[string]int{"erased": 1},
 	}, time.Now()))
 	of("tables", append(ofTables(topics, []tables.Size{{Table: "app"}}), metrics.DiskFree.Is(1), metrics.DiskTotal.Is(2)))
-	r.Read(Ready(func(context.Context) []string { return nil }))
+	r.Read(Ready(func(context.Context) bool { return true }))
 	r.Read(Certificates(map[string]func() time.Time{"tls": time.Now}))
 	w := httptest.NewRecorder()
 	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

@@ -125,10 +125,10 @@ func ofTables(names *metrics.Names, sizes []tables.Size) []metrics.Sample {
 }
 
 // Ready is the source of whether the process can do its work.
-func Ready(reasons func(context.Context) []string) metrics.Source {
+func Ready(is func(context.Context) bool) metrics.Source {
 	return metrics.Paced("ready", func(ctx context.Context) ([]metrics.Sample, error) {
 		ready := 0.0
-		if len(reasons(ctx)) == 0 {
+		if is(ctx) {
 			ready = 1
 		}
 		return []metrics.Sample{metrics.Ready.Is(ready)}, nil

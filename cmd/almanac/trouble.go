@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/ops"
+)
+
+// natsTrouble is why a connection cannot be used now.
+func natsTrouble(nc *nats.Conn) []ops.Reason {
+	if nc.IsConnected() {
+		return nil
+	}
+	return []ops.Reason{ops.Because(ops.Away, "no connection to NATS, trying again")}
+}
+
+// clickHouseTrouble is why ClickHouse cannot be used now. What a connection says does not name it.
+func clickHouseTrouble(err error) []ops.Reason {
+	if err == nil {
+		return nil
+	}
+	return []ops.Reason{ops.Because(ops.Away, "no answer of ClickHouse: %v", err)}
+}
+
+// ownNATSTrouble is why the embedded NATS stores nothing now.
+func ownNATSTrouble(err error) []ops.Reason {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, embedded.ErrStoreOff), errors.Is(err, embedded.ErrDiskSpace):
+		return []ops.Reason{ops.Because(ops.DiskFull, "%v", err)}
+	}
+	return []ops.Reason{ops.Because(ops.Away, "%v", err)}
+}
+
+// stalled is why a pool takes nothing now.
+func stalled(p *pool.Pool) []ops.Reason {
+	s := p.Stalled()
+	word := map[pool.Kind]ops.Word{pool.Away: ops.Away, pool.Full: ops.StreamFull, pool.Slow: ops.Stalled}[s.Kind]
+	if word == "" {
+		return nil
+	}
+	return []ops.Reason{ops.Because(word, "%s", s.Says)}
+}
+
+// waitsFor is what a start that failed, and is tried again, waits for.
+func waitsFor(err error) ops.Reason {
+	return ops.Because(ops.Away, "not ready yet, trying again: %s", inWords(err))
+}
