@@ -3,10 +3,12 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/embedded"
 	coldshards "github.com/almanac-events/almanac/internal/maintenance/cold"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/rebuild"
@@ -113,6 +115,8 @@ func TestColdShards(t *testing.T) {
 	}
 	moves(time.Now(), "[cold]") // again, with nothing to do
 
+	e.restoredElsewhere("app")
+
 	gone := e.closed("app", time.Minute)[0]
 	if err := e.db.DropShard(t.Context(), gone.Ref()); err != nil {
 		t.Fatal(err)
@@ -191,6 +195,41 @@ func TestColdShards(t *testing.T) {
 		return nil
 	})
 	proven("dropped", e.count("SELECT count() FROM %s", e.table("app")))
+}
+
+// restoredElsewhere restores a copy of a topic's table as on a server that does not know its storage policy: all rows are there,
+// under the policy of a new table.
+func (e *env) restoredElsewhere(topic string) {
+	e.t.Helper()
+	at, err := url.Parse(e.srv.HTTPDSNOf(embedded.UserAlmanac))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	at.Path += "_restored"
+	db, err := tables.Open(at.String())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	err = db.MakeDatabase(e.t.Context())
+	if err == nil {
+		err = e.db.BackUp(e.t.Context(), []string{topic}, e.srv.Database+"-cold", "", nil)
+	}
+	if err == nil {
+		err = db.Restore(e.t.Context(), e.srv.Database, []string{topic}, e.srv.Database+"-cold", true, nil)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	all, err := e.db.All(e.t.Context())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	was := all[slices.IndexFunc(all, func(h tables.Held) bool { return h.Name == topic })]
+	if all, err = db.All(e.t.Context()); err != nil || len(all) != 1 || all[0].Rows != was.Rows || all[0].Partitions != was.Partitions ||
+		was.Policy != schemas.StoragePolicy || all[0].Policy != "default" {
+		e.t.Errorf("%v: restored %+v of %+v", err, all, was)
+	}
 }
 
 // A topic is refused whose closed shards have nowhere to move: by the name of the topic and of the volume.

@@ -52,7 +52,7 @@ them is left, --yes restores with the erasures that the backups know.`,
 		switchFlag("yes", "restore without the ledger of the erasures since the backup"),
 		ofFiles,
 	)
-	keyFlags(cmd.Flags(), "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes")
+	keyFlags(cmd.Flags(), "cold_dir", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes")
 	return cmd
 }
 

@@ -55,6 +55,9 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn, alone bool) error
 			r.log.Warn().Err(err).Msg("a ready-made view is missing")
 		}
 	}
+	if err := r.sayCold(ctx, topics); err != nil {
+		return err
+	}
 	x, err := newEraser(ctx, nc, reg, r.db, r.s)
 	if err != nil {
 		return err
@@ -80,6 +83,23 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn, alone bool) error
 		return err
 	}
 	return r.say(rep, entered, alone)
+}
+
+// sayCold names topics whose closed shards are to move while the target has no cold volume: their rows are on the first one.
+func (r *restoring) sayCold(ctx context.Context, topics []schemas.Topic) error {
+	storage, err := r.db.Storage(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range topics {
+		if topics[i].ColdAfterDays == 0 {
+			continue
+		}
+		if err := storage.CanCold(topics[i].Name); err != nil {
+			r.a.note("restored onto the first volume: %v", err)
+		}
+	}
+	return nil
 }
 
 // say is the last word.

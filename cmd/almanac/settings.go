@@ -112,7 +112,7 @@ var keys = []key{
 		s.Data, err = filepath.Abs(v)
 		return err
 	}},
-	{name: "cold_dir", usage: "`DIR` on another disk, which the engine has as volume cold: closed shards of topics with cold_after_days move there (up; it is kept, as the data directory is)", set: func(s *settings, v string) (err error) {
+	{name: "cold_dir", usage: "`DIR` on another disk, which the engine has as volume cold: closed shards of topics with cold_after_days move there (up, restore; it is kept, as the data directory is)", set: func(s *settings, v string) (err error) {
 		if v != "" {
 			s.ColdDir, err = filepath.Abs(v)
 		}

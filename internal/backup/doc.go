@@ -37,6 +37,7 @@
 //
 // BACKUP writes files where the engine may, from where they are taken into the objects. The metadata of the backup
 // before says which files are there already (base_backup), and is made whole again afterwards: files, not a chain.
+// A table is restored under the storage policy that it had, or where the target does not know that, under the one of a new table.
 //
 // # Who is authoritative
 //

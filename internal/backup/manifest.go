@@ -41,6 +41,7 @@ type Table struct {
 	Name       string `json:"name"`
 	Rows       uint64 `json:"rows"`
 	Partitions uint64 `json:"partitions"` // one for each shard
+	Policy     string `json:"policy"`     // where its parts lay
 }
 
 // Group are tables that one statement copied.
@@ -48,6 +49,16 @@ type Group struct {
 	Name   string  `json:"name"`
 	Tables []Table `json:"tables"`
 	Files  []File  `json:"files"`
+}
+
+// byPolicy are the names of the tables whose storage policy the target knows, and of those whose policy it does not.
+func (g *Group) byPolicy(knows func(policy string) bool) map[bool][]string {
+	out := map[bool][]string{}
+	for _, t := range g.Tables {
+		known := knows(t.Policy)
+		out[known] = append(out[known], t.Name)
+	}
+	return out
 }
 
 // Manifest is what a backup has.

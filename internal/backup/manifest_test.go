@@ -2,17 +2,37 @@ package backup
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
+// Tables whose storage policy the target does not know are restored under its own; the others keep theirs.
+func TestTablesByPolicy(t *testing.T) {
+	t.Parallel()
+	g := Group{Tables: []Table{{"app", 1, 1, "almanac"}, {"auth", 1, 1, "default"}, {"web", 1, 1, "s3"}}}
+	for name, c := range map[string]struct {
+		knows []string
+		want  string
+	}{
+		"all":  {[]string{"almanac", "default", "s3"}, "map[true:[app auth web]]"},
+		"some": {[]string{"default"}, "map[false:[app web] true:[auth]]"},
+		"none": {nil, "map[false:[app auth web]]"},
+	} {
+		if got := fmt.Sprint(g.byPolicy(func(p string) bool { return slices.Contains(c.knows, p) })); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func example() *Manifest {
 	return &Manifest{
 		Format: Format, Version: "v1", Database: "almanac", Point: time.Date(2026, 11, 26, 17, 0, 0, 5, time.UTC),
-		Groups: []Group{{Name: groupTopics, Tables: []Table{{"app", 3, 1}}}}, Streams: []Stream{{Name: "EVENTS", Config: []byte(`{"name":"EVENTS"}`)}},
+		Groups: []Group{{Name: groupTopics, Tables: []Table{{"app", 3, 1, "default"}}}}, Streams: []Stream{{Name: "EVENTS", Config: []byte(`{"name":"EVENTS"}`)}},
 	}
 }
 

@@ -139,6 +139,10 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 	if err := c.DB.MakeDatabase(ctx); err != nil {
 		return err
 	}
+	storage, err := c.DB.Storage(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range m.Groups {
 		g := &m.Groups[i]
 		var done int64
@@ -149,13 +153,11 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 			done += f.Size
 			c.tell("files of "+g.Name, done)
 		}
-		names := make([]string, len(g.Tables))
-		for n, t := range g.Tables {
-			names[n] = t.Name
-		}
-		err := c.DB.Restore(ctx, m.Database, names, folder(g.Name), func(p tables.CopyProgress) { c.tell("tables "+g.Name, int64(p.Bytes)) })
-		if err != nil {
-			return err
+		for known, names := range g.byPolicy(storage.Knows) {
+			err := c.DB.Restore(ctx, m.Database, names, folder(g.Name), !known, func(p tables.CopyProgress) { c.tell("tables "+g.Name, int64(p.Bytes)) })
+			if err != nil {
+				return err
+			}
 		}
 		if err := sweepFiles(c.Files); err != nil {
 			return err

@@ -118,6 +118,24 @@ func emptyCold(path string) error {
 	return nil
 }
 
+// emptyOwnCold empties the cold directory of an engine, if it has its mark: what is there may be another's.
+func emptyOwnCold(engineDir string) error {
+	had, err := readCold(filepath.Join(engineDir, coldRecord))
+	if err != nil || had.Path == "" {
+		return err
+	}
+	mark, err := os.ReadFile(filepath.Join(had.Path, coldMark))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && strings.TrimSpace(string(mark)) != had.ID {
+		return nil
+	}
+	for _, name := range []string{coldData, coldLock, coldMark} { // the mark last: while it is there, this can be done again
+		if err == nil {
+			err = os.RemoveAll(filepath.Join(had.Path, name))
+		}
+	}
+	return err
+}
+
 func readCold(file string) (had coldDir, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

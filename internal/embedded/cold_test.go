@@ -36,6 +36,41 @@ func refusesCold(t *testing.T, dir, cold string) string {
 	return err.Error()
 }
 
+// A restore that begins again empties the cold directory of the one before, and no other's.
+func TestRestoreEmptiesItsColdDirectory(t *testing.T) {
+	t.Parallel()
+	for mark, emptied := range map[string]bool{"mine": true, "another": false} {
+		base := t.TempDir()
+		dir, err := embedded.OpenDataDir(embedded.DataDirConfig{Path: filepath.Join(base, "data"), MinFreeBytes: -1, Restoring: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = dir.Close() }()
+		if err := dir.BeginRestore(); err != nil {
+			t.Fatal(err)
+		}
+		cold := filepath.Join(base, "cold")
+		for path, text := range map[string]string{
+			filepath.Join(cold, "COLD"): mark + "\n", filepath.Join(cold, "data", "part", "data.bin"): "rows",
+			filepath.Join(dir.ClickHouseDir(), "cold.json"): `{"path":"` + cold + `","id":"mine"}`,
+		} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := dir.BeginRestore(); err != nil {
+			t.Fatal(err)
+		}
+		left, err := os.ReadDir(cold)
+		if err != nil || emptied != (len(left) == 0) {
+			t.Errorf("the mark of %s: %v, left %v", mark, err, left)
+		}
+		if _, err := os.Stat(dir.ClickHouseDir()); err == nil {
+			t.Errorf("the mark of %s: the engine's directory is left", mark)
+		}
+	}
+}
+
 // A partition that was moved to the second directory is there after the engine was killed, after a start that names no
 // directory, and after the directory itself was moved. A start without it is refused: the rows would seem gone.
 func TestColdDirectory(t *testing.T) {

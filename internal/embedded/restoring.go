@@ -25,10 +25,14 @@ func backupsBelow(engineDir string) string { return filepath.Join(engineDir, "da
 func (d *DataDir) BeginRestore() error {
 	mark := filepath.Join(d.path, restoringName)
 	if _, err := os.Stat(mark); err == nil {
+		err := emptyOwnCold(filepath.Join(d.path, engineName))
 		for _, name := range []string{natsName, engineName} {
-			if err := os.RemoveAll(filepath.Join(d.path, name)); err != nil {
-				return fmt.Errorf("removing what a restore left that did not end: %w", err)
+			if err == nil {
+				err = os.RemoveAll(filepath.Join(d.path, name))
 			}
+		}
+		if err != nil {
+			return fmt.Errorf("removing what a restore left that did not end: %w", err)
 		}
 		return nil
 	}

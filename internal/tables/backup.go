@@ -17,18 +17,20 @@ type Held struct {
 	Name string
 	// Rows, and partitions: one for each shard.
 	Rows, Partitions uint64
+	// Policy is its storage policy.
+	Policy string
 }
 
 // All lists the tables of the database that have rows of their own, but for those of a step that is under way.
 func (db *DB) All(ctx context.Context) (all []Held, err error) {
 	err = db.each(ctx, "tables of "+db.Database, func(scan scan) error {
 		var h Held
-		if err := scan(&h.Name, &h.Rows, &h.Partitions); err != nil {
+		if err := scan(&h.Name, &h.Rows, &h.Partitions, &h.Policy); err != nil {
 			return err
 		}
 		all = append(all, h)
 		return nil
-	}, "SELECT t.name, ifNull(t.total_rows, 0), toUInt64(p.n) FROM system.tables AS t LEFT JOIN "+
+	}, "SELECT t.name, ifNull(t.total_rows, 0), toUInt64(p.n), t.storage_policy FROM system.tables AS t LEFT JOIN "+
 		"(SELECT table, uniqExact(partition_id) AS n FROM system.parts WHERE active AND database = $1 GROUP BY table) AS p ON p.table = t.name "+
 		"WHERE t.database = $1 AND endsWith(t.engine, 'MergeTree') ORDER BY t.name", db.Database)
 	return slices.DeleteFunc(all, func(h Held) bool { return Passing(h.Name) || strings.Contains(h.Name, fenceInfix) }), err
@@ -50,9 +52,14 @@ func (db *DB) BackUp(ctx context.Context, names []string, to, base string, progr
 	return db.copied(ctx, "backing up "+strings.Join(names, ", "), "BACKUP "+tableList(db.Database, "", names)+" TO File('"+to+"')"+settings, progress)
 }
 
-// Restore has ClickHouse make tables of a backup of a database that is whole in a folder.
-func (db *DB) Restore(ctx context.Context, database string, names []string, from string, progress func(CopyProgress)) error {
-	return db.copied(ctx, "restoring "+strings.Join(names, ", "), "RESTORE "+tableList(database, db.Database, names)+" FROM File('"+from+"')", progress)
+// Restore has ClickHouse make tables of a backup of a database that is whole in a folder: under the storage policy that each had,
+// or with ownPolicy under that of a new table.
+func (db *DB) Restore(ctx context.Context, database string, names []string, from string, ownPolicy bool, progress func(CopyProgress)) error {
+	settings := ""
+	if ownPolicy {
+		settings = " SETTINGS storage_policy = ''"
+	}
+	return db.copied(ctx, "restoring "+strings.Join(names, ", "), "RESTORE "+tableList(database, db.Database, names)+" FROM File('"+from+"')"+settings, progress)
 }
 
 // tableList are tables of a database, and what they are to be in another.
@@ -89,6 +96,7 @@ func (db *DB) copied(ctx context.Context, what, statement string, progress func(
 			return nil
 		case "CREATING_BACKUP", "RESTORING":
 		default:
+			cause, _, _ = strings.Cut(firstLine(cause), ", Stack trace")
 			return fmt.Errorf("%s: ClickHouse says %s: %s", what, status, cause)
 		}
 		if err := backoff.Sleep(ctx, copyStep); err != nil {

@@ -56,6 +56,9 @@ func (s Storage) Near(table string) string {
 	return ""
 }
 
+// Knows reports whether the server has a policy.
+func (s Storage) Knows(policy string) bool { return len(s.volumes[policy]) > 0 }
+
 // HasCold reports whether a table's policy has the cold volume.
 func (s Storage) HasCold(table string) bool { return s.offers(s.tables[table]) }
 
