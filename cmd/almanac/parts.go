@@ -157,7 +157,7 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 	}
 	p := n.proofs()
 	return append(parts, &verify.Scheduled{
-		Verify: v.Run, Every: s.VerifyEvery, Owns: func() bool { return k.Owns("verify") }, Began: func() { p.Began(s.VerifyEvery) }, Left: p.Left,
+		Verify: v.Patient().Run, Every: s.VerifyEvery, Owns: func() bool { return k.Owns("verify") }, Began: func() { p.Began(s.VerifyEvery) }, Left: p.Left,
 		Ended: func(rep *verify.Report, took time.Duration, err error) {
 			p.Ended(rep, took, err)
 			switch {

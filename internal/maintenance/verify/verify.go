@@ -25,7 +25,9 @@ type Verifier struct {
 	full bool // takes nothing from proofs
 	// fronts: they are compared with their tables.
 	fronts bool
-	odd    func(error) // of a run: told of entries that are not readable
+	// patient: it hurries no sink, and finds more pending.
+	patient bool
+	odd     func(error) // of a run: told of entries that are not readable
 }
 
 // New prepares a verifier.
@@ -45,6 +47,13 @@ func (v *Verifier) Full() *Verifier {
 	return &full
 }
 
+// Patient returns a verifier that leaves sinks to their own pace: no reader waits for a scheduled run.
+func (v *Verifier) Patient() *Verifier {
+	patient := *v
+	patient.patient = true
+	return &patient
+}
+
 // Run compares, shard by shard, frames with rows, for one topic, or for all when topic
 // is empty. It may run while events flow: a shard's rows, head and distinct ids come
 // from one statement, and frames never change.
@@ -54,12 +63,14 @@ func (v *Verifier) Full() *Verifier {
 // lost.
 func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 	rep, said := &Report{}, map[string]bool{}
-	v = &Verifier{js: v.js, db: v.db, full: v.full, fronts: v.fronts, odd: func(err error) {
+	run := *v
+	v = &run
+	v.odd = func(err error) {
 		if text := err.Error(); !said[text] {
 			said[text] = true
 			rep.Problems = append(rep.Problems, text)
 		}
-	}, reg: v.reg}
+	}
 	v.reg = v.reg.Skipping(v.odd)
 	lost, err := v.Lost(ctx, topic)
 	if err != nil {

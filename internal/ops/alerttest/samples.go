@@ -195,3 +195,14 @@ func (s sample) H() *histogram.Histogram       { return nil }
 func (s sample) FH() *histogram.FloatHistogram { return nil }
 func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
 func (s sample) Copy() chunks.Sample           { return s }
+
+// Names returns the names of all series.
+func (s *Samples) Names() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]bool{}
+	for _, one := range s.all {
+		out[one.labels.Get(model.MetricNameLabel)] = true
+	}
+	return out
+}
