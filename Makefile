@@ -45,7 +45,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: mutants hostile help setup need-engine need-compiler build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups usage series rights soak simulate documents cover release release-check install clean tidy
+.PHONY: tenants mutants hostile help setup need-engine need-compiler build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -213,6 +213,9 @@ backups: setup ## Twenty backups while events flow, each restored, with erasures
 
 hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages' -v ./integration/inputs
+
+tenants: setup ## Two tenants of one topic by token: 10,000 random requests of the one, none of which shows the other
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_TENANT_REQUESTS=10000 $(if $(SEED),ALMANAC_TENANT_SEED=$(SEED)) go test -count 1 -timeout 30m -run '^TestTwoTenants$$' -v ./integration
 
 usage: setup ## Bills of 10 million diffs, looks for copies among HISTORY rows, and bills while parts are killed, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/query/recent"
 	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/sql"
@@ -41,10 +42,13 @@ type counting struct {
 func (c *counting) enough() bool { return c.full != nil && c.full() }
 
 // fits refuses steps of which the range has too many, by what the registry and
-// the frames say of it, and names one that fits.
-func (c *counting) fits() error {
+// the frames say of it, and names one that fits. Who may read some rows alone gives the range: when the others are, is not said.
+func (c *counting) fits(ctx context.Context) error {
 	if c.step.None() {
 		return nil
+	}
+	if p := c.w.p; filter.LimitOf(ctx) != "" && (p.from <= 1 || p.to == math.MaxInt64) {
+		return fmt.Errorf("%w: a token with a row limit names the range of steps: give from and to", schemas.ErrRequest)
 	}
 	lo, hi := int64(math.MaxInt64), int64(0)
 	for i := range c.w.queue {

@@ -97,7 +97,7 @@ func (r *Reader) Histogram(ctx context.Context, req HistogramRequest) (*Histogra
 	}
 	c := &counting{w: w, step: req.Step, cells: map[cell]uint64{}, settings: histogramSettings}
 	c.statement = func(from string) string { return histogramStatement(c.step, by, from) }
-	if err := c.fits(); err != nil {
+	if err := c.fits(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.run(ctx); err != nil {

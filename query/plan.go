@@ -17,7 +17,8 @@ import (
 type plan struct {
 	topic  schemas.Topic
 	ledger ledger.Erasures
-	where  *filter.Expr
+	asked  *filter.Expr // what the caller wrote
+	where  *filter.Expr // with the row limit of who asks
 	fields *filter.Fields
 	from   int64 // unix ns; both are in the range
 	to     int64
@@ -62,7 +63,7 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if p.where, err = filter.ParseAt(req.Where, &p.topic, time.Unix(0, p.now)); err != nil {
+	if p.asked, p.where, err = filter.ParseWithin(ctx, req.Where, &p.topic, time.Unix(0, p.now)); err != nil {
 		return nil, joinRequest(err)
 	}
 	if p.fields, err = filter.ParseFields(req.Fields, &p.topic); err != nil {

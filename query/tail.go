@@ -47,7 +47,8 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return err
 	}
-	where, err := filter.ParseAt(req.Where, &topic, time.Now())
+	began := time.Now()
+	_, where, err := filter.ParseWithin(ctx, req.Where, &topic, began)
 	if err != nil {
 		return joinRequest(err)
 	}
@@ -66,7 +67,7 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
-	t := &tailing{r: r, topic: topic, where: where, fields: fields, at: at, known: streams.EndOf(end), f: f, note: req.Note}
+	t := &tailing{r: r, topic: topic, src: req.Where, began: began, where: where, fields: fields, at: at, known: streams.EndOf(end), f: f, note: req.Note}
 	for pause := (backoff.Backoff{Least: tailPause, Most: maxTailPause}); ; {
 		began := t.at
 		err := t.follow(ctx)
@@ -104,6 +105,8 @@ func (e passing) Unwrap() error { return e.error }
 type tailing struct {
 	r      *Reader
 	topic  schemas.Topic
+	src    string    // the filter as it was given
+	began  time.Time // when its relative times are read
 	where  *filter.Expr
 	fields *filter.Fields
 	at     tailPos        // behind this it goes on
@@ -237,6 +240,9 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 			return passing{err}
 		}
 		t.topic = topic
+		if _, t.where, err = filter.ParseWithin(ctx, t.src, &t.topic, t.began); err != nil { // a row limit means the fields of now
+			return joinRequest(err)
+		}
 	}
 	var reader frame.Reader
 	if err := reader.Open(msg.Data, &t.topic, p.Schema); err != nil {

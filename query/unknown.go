@@ -19,7 +19,7 @@ const maxUnknown = 16
 // names those that none of the newest events in the range has. "" where each is there. It is a
 // hint beside an answer that stands without it, so that a failure is none of the answer.
 func (r *Reader) unknown(ctx context.Context, p *plan) string {
-	_, names := p.where.Uses()
+	_, names := p.asked.Uses()
 	if names = names[:min(len(names), maxUnknown)]; len(names) == 0 {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/access/keep"
+	"github.com/almanac-events/almanac/query/filter"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -26,7 +27,8 @@ runs takes the token up within two seconds.
 
 Roles: ` + roleHelp(),
 		Example: `  almanac token add api --write app,auth --expires 2027-11-01
-  almanac token add grafana --read '*' --sql --from 10.0.0.0/8`,
+  almanac token add grafana --read '*' --sql --from 10.0.0.0/8
+  almanac token add acme --read app --where "attributes.tenant = 'acme'"`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.tokenAdd),
 	}
@@ -41,6 +43,7 @@ Roles: ` + roleHelp(),
 		textFlag("expires", "`TIME` when it ends: a date such as 2027-11-01, or 90d from now (default: never)"),
 		namesFlag("from", "`NETWORKS` that it may come from, such as 10.0.0.0/8 (default: any)"),
 		fractionFlag("events-per-second", "`NUMBER` of events that it may send (default: no bound)"),
+		textFlag("where", "`FILTER` of the rows that it reads, such as \"attributes.tenant = 'acme'\": = and IN, with AND and OR (default: all rows)"),
 		textFlag("bytes-per-second", "`SIZE` that it may send, such as 10MiB (default: no bound)"),
 	)
 	ls := &cobra.Command{Use: "ls", Short: "List the tokens, without secrets", Args: arguments(0, 0), RunE: a.does(a.tokenList)}
@@ -110,6 +113,11 @@ func (a *app) tokenAdd(_ context.Context, cmd *cobra.Command, args []string) err
 			return usageError{fmt.Errorf("--bytes-per-second: %q is not a size such as 10MiB", text)}
 		}
 		t.Rate.Bytes = float64(n)
+	}
+	if t.Where, _ = f.GetString("where"); t.Where != "" {
+		if err := filter.CheckLimit(t.Where); err != nil {
+			return usageError{fmt.Errorf("--where: %w", err)}
+		}
 	}
 	if err := t.Validate(); err != nil {
 		return usageError{err}
@@ -219,6 +227,7 @@ type tokenRow struct {
 	Expires string   `json:"expires,omitempty"`
 	From    []string `json:"from,omitempty"`
 	Ended   bool     `json:"ended,omitempty"`
+	Where   string   `json:"where,omitempty"`
 }
 
 func (a *app) tokenList(_ context.Context, cmd *cobra.Command, _ []string) error {
@@ -235,20 +244,20 @@ func (a *app) tokenList(_ context.Context, cmd *cobra.Command, _ []string) error
 		rows[i] = rowOf(&all[i], time.Now())
 	}
 	return printRows(a, cmd, rows, func() table.Writer {
-		t := newTable("name", "id", "roles", "expires", "from")
+		t := newTable("name", "id", "roles", "expires", "from", "where")
 		for _, r := range rows {
 			end := r.Expires
 			if r.Ended {
 				end += " (ended)"
 			}
-			t.AppendRow(table.Row{r.Name, r.ID, strings.Join(r.Roles, " "), end, strings.Join(r.From, " ")})
+			t.AppendRow(table.Row{r.Name, r.ID, strings.Join(r.Roles, " "), end, strings.Join(r.From, " "), r.Where})
 		}
 		return t
 	})
 }
 
 func rowOf(t *access.Token, now time.Time) tokenRow {
-	r := tokenRow{Name: t.Name, ID: t.ID}
+	r := tokenRow{Name: t.Name, ID: t.ID, Where: t.Where}
 	for _, g := range t.Grants {
 		role := string(g.Role)
 		if len(g.Topics) > 0 {

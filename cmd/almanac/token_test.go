@@ -63,6 +63,9 @@ func TestTokens(t *testing.T) {
 		"a name taken":    {[]string{"add", "grafana", "--sql"}, "almanac token rotate grafana"},
 		"none to remove":  {[]string{"rm", "other"}, "there is no token"},
 		"none to rotate":  {[]string{"rotate", "other"}, "there is no token"},
+		"a wrong limit":   {[]string{"add", "x", "--read", "app", "--where", "level ="}, "--where"},
+		"a limit by not":  {[]string{"add", "x", "--read", "app", "--where", "level != 'info'"}, "= and IN"},
+		"a limit of all":  {[]string{"add", "x", "--admin", "--where", "level = 'info'"}, "role admin cannot be narrowed"},
 		"a wrong overlap": {[]string{"rotate", "grafana", "--overlap", "x"}, "--overlap"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,6 +93,8 @@ type Principal struct {
 	Grants []Grant
 	// Free are the actions that it may do without a grant.
 	Free []Action
+	// Where is its row limit: a filter of the rows that it reads; empty: all of them.
+	Where string
 	// Token is the one it came by; nil without one.
 	Token *Token
 	// Now is who it is by the tokens of now, or why it may do nothing any more: what takes long asks again. Nil: it stays who it is.
@@ -121,6 +123,14 @@ func (p *Principal) May(a Action, topic string) error {
 		}
 	}
 	return &Denied{Name: p.Name, Action: a, Topic: topic, Roles: RolesFor(a)}
+}
+
+// MayAll returns nil where the principal may do an action on a topic for all of its rows.
+func (p *Principal) MayAll(a Action, topic string) error {
+	if p.Where != "" {
+		return &Denied{Name: p.Name, Action: a, Topic: topic, Rows: true}
+	}
+	return p.May(a, topic)
 }
 
 // Any reports whether the principal may do anything that needs a right.
@@ -161,10 +171,14 @@ type Denied struct {
 	Action Action
 	Topic  string // empty: all topics
 	Some   bool   // the right for any topic would do
+	Rows   bool   // it has the right, for some rows alone, and what is asked cannot be narrowed to them
 	Roles  []Role // that would allow it
 }
 
 func (d *Denied) Error() string {
+	if d.Rows {
+		return fmt.Sprintf("token %q reads some rows alone, and this cannot be narrowed to them: ask with a token without a row limit (where)", d.Name)
+	}
 	of := "all topics"
 	switch {
 	case d.Some:

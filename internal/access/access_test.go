@@ -110,6 +110,23 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
+// A token's row limit is its holder's, and what shows all rows is refused to it, whatever its roles.
+func TestRowLimit(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	read := []Grant{{RoleRead, []string{"app"}}}
+	tokens := NewTokens([]Token{{Name: "a", Subject: "CN=a", Grants: read, Where: "level = 'info'"}, {Name: "b", Subject: "CN=b", Grants: read}})
+	for subject, limit := range map[string]string{"CN=a": "level = 'info'", "CN=b": ""} {
+		p, _, err := tokens.Certified(&Asked{Subject: subject, SubjectEnds: now.Add(time.Hour), At: now})
+		if err != nil || p.Where != limit || p.May(Read, "app") != nil {
+			t.Errorf("%s: %+v, %v", subject, p, err)
+		}
+		if err := p.MayAll(Read, "app"); (err == nil) != (limit == "") || err != nil && !strings.Contains(err.Error(), "some rows alone") {
+			t.Errorf("%s, of all rows: %v", subject, err)
+		}
+	}
+}
+
 // A certificate stands for the token that has its subject, while both are valid.
 func TestCertified(t *testing.T) {
 	t.Parallel()
@@ -191,6 +208,12 @@ func TestParse(t *testing.T) {
 		"subject and hash":   {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", subject: CN=api, sql: true}]`, "leave those out"},
 		"no subject":         {`tokens: [{name: api, subject: api, sql: true}]`, "such as CN=api"},
 		"two of one subject": {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=api, sql: true}]`, "of another"},
+		"a row limit":        {`tokens: [{name: a, subject: CN=a, read: [app], where: "attributes.tenant = 'a'"}]`, ""},
+		"an empty limit":     {`tokens: [{name: a, subject: CN=a, read: [app], where: ""}]`, "where is empty"},
+		"a blank limit":      {`tokens: [{name: a, subject: CN=a, read: [app], where: " "}]`, "where is empty"},
+		"a long limit":       {`tokens: [{name: a, subject: CN=a, read: [app], where: "` + strings.Repeat("x", maxWhere+1) + `"}]`, "the limit is 2048"},
+		"a limit of writes":  {`tokens: [{name: a, subject: CN=a, read: [app], write: [app], where: "level = 'info'"}]`, "role write cannot be narrowed"},
+		"a limit of admins":  {`tokens: [{name: a, subject: CN=a, admin: true, where: "level = 'info'"}]`, "role admin cannot be narrowed"},
 		"two subjects":       {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=b, sql: true}]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,9 @@
 //
 //	secret ──▶ Tokens.Authenticate ──▶ Principal ──▶ May(action, topic)
 //
+// A token may have a row limit: a filter of the rows that it reads. Who serves reads joins it with theirs
+// (query/filter, Limit), and refuses what cannot be narrowed (MayAll).
+//
 // A token has a name, roles with topics, an end, networks that it may come from, and rates. Its
 // secret is shown once and kept as a digest. A principal is who asks: the holder of a token, the local token of an `up`,
 // or a client without a secret on loopback.

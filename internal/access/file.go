@@ -23,6 +23,7 @@ const (
 	MaxTokens      = 1000
 	maxGrantTopics = 1000
 	maxSubject     = 1024
+	maxWhere       = 2048
 )
 
 // names of tokens are in logs, metrics and trails.
@@ -43,6 +44,7 @@ type record struct {
 	Expires string         `yaml:"expires,omitempty" json:"expires,omitempty"`
 	From    []netip.Prefix `yaml:"from,omitempty,flow" json:"from,omitempty"`
 	Rate    *rateRecord    `yaml:"rate,omitempty,flow" json:"rate,omitempty"`
+	Where   *string        `yaml:"where,omitempty" json:"where,omitempty"`
 }
 
 type rateRecord struct {
@@ -56,6 +58,7 @@ type rateRecord struct {
 //	  - {name: api, id: k3f9q2, hash: "sha256:…", write: [app, auth], expires: 2027-11-01, rate: {events: 5000, bytes: 10485760}}
 //	  - {name: grafana, id: p0x7aa, hash: "sha256:…", read: ["*"], sql: true, from: [10.0.0.0/8]}
 //	  - {name: shipper, subject: "CN=shipper,O=Acme", write: [app]}
+//	  - {name: acme, id: m2r8vw, hash: "sha256:…", read: [app], where: "attributes.tenant = 'acme'"}
 //
 // An error names the token and what is wrong with it, and holds no secret.
 func Parse(text []byte) ([]Token, error) {
@@ -161,6 +164,9 @@ func (r *record) token() (t Token, err error) {
 	if len(t.Grants) == 0 {
 		return bad("it has no role: give it write, read, sql, operate, admin or metrics")
 	}
+	if t.Where, err = r.limit(t.Grants); err != nil {
+		return bad("%v", err)
+	}
 	if r.Expires != "" {
 		if t.Expires, err = parseEnd(r.Expires); err != nil {
 			return bad("expires %q: expected a date such as 2027-11-01, or a time", r.Expires)
@@ -175,6 +181,29 @@ func (r *record) token() (t Token, err error) {
 	return t, nil
 }
 
+// Limited are the roles of a token with a row limit: what else there is, cannot be narrowed to rows.
+var Limited = []Role{RoleRead}
+
+// limit checks a row limit beside the roles of its token. Whether it is a filter is found out by who reads.
+func (r *record) limit(grants []Grant) (string, error) {
+	if r.Where == nil {
+		return "", nil
+	}
+	where := strings.TrimSpace(*r.Where)
+	if where == "" {
+		return "", errors.New("where is empty: leave it out, or name the rows")
+	}
+	if len(where) > maxWhere {
+		return "", fmt.Errorf("where has %d bytes, the limit is %d", len(where), maxWhere)
+	}
+	for _, g := range grants {
+		if !slices.Contains(Limited, g.Role) {
+			return "", fmt.Errorf("where limits the rows that are read, and role %s cannot be narrowed to them: make another token for it", g.Role)
+		}
+	}
+	return where, nil
+}
+
 func parseEnd(s string) (time.Time, error) {
 	if at, err := time.Parse(time.DateOnly, s); err == nil {
 		return at, nil
@@ -185,6 +214,9 @@ func parseEnd(s string) (time.Time, error) {
 // recordOf is a token as it is held.
 func recordOf(t *Token) record {
 	r := record{Name: t.Name, ID: t.ID, Subject: t.Subject, From: t.From}
+	if t.Where != "" {
+		r.Where = &t.Where
+	}
 	if t.Subject == "" {
 		r.Hash = t.Digest.String()
 	}

@@ -22,6 +22,8 @@ type Token struct {
 	From []netip.Prefix
 	// Rate bounds what it sends; zero: no bound.
 	Rate Rate
+	// Where is a filter of the rows that it reads, of every topic; empty: all of them.
+	Where string
 }
 
 // Rate bounds what a token sends, a second.
@@ -106,7 +108,7 @@ func (t *Token) taken(a *Asked) (p *Principal, why string, err error) {
 	case len(t.From) > 0 && !slices.ContainsFunc(t.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap().WithZone("")) }):
 		return nil, "token " + t.Name + " from another network: " + a.Peer.String(), &unauthenticated{ReasonNetwork}
 	}
-	return &Principal{Name: t.Name, Grants: t.Grants, Token: t}, "", nil
+	return &Principal{Name: t.Name, Grants: t.Grants, Where: t.Where, Token: t}, "", nil
 }
 
 // Anonymous returns a client without a secret: on a loopback listener of an `up` it may do what OnLoopback has.

@@ -8,14 +8,14 @@ import (
 
 // What there is, and what waits.
 var (
-	Topics = Operation{Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Right: Right{access.Read, OfSome}, Answers: ok("Topics"), Access: Reads}
-	Topic  = Operation{Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Right: Right{Action: access.Read}, Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
+	Topics = Operation{Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Right: Right{access.Read, OfSome}, Rows: NoRows, Answers: ok("Topics"), Access: Reads}
+	Topic  = Operation{Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Right: Right{Action: access.Read}, Rows: NoRows, Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
 	Shards = Operation{
-		Method: http.MethodGet, Path: "/v1/shards", Summary: "The shards", Right: Right{Action: access.Read}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/shards", Summary: "The shards", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{ofTopic, {Name: "month", Help: "only `YYYY-MM`"}}, Answers: ok("Shards"),
 	}
 	Lag = Operation{
-		Method: http.MethodGet, Path: "/v1/lag", Summary: "What waits on its way to ClickHouse", Right: Right{Action: access.Read}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/lag", Summary: "What waits on its way to ClickHouse", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
 	Status = Operation{
@@ -23,7 +23,7 @@ var (
 		Answers: ok("Status"),
 	}
 	Metrics = Operation{
-		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of this process and its parts, for Prometheus", Right: Right{access.Metrics, OfAll}, Foreign: true,
+		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of this process and its parts, for Prometheus", Right: Right{access.Metrics, OfAll}, Rows: AllRows, Foreign: true,
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/plain"}}}, Refused: []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout},
 	}
 	Specification = Operation{

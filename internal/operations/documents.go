@@ -27,7 +27,7 @@ var (
 var (
 	Documents = Operation{
 		Method: http.MethodGet, Path: "/v1/documents/{topic}", Access: Reads, Refusal: documentRefusal,
-		Summary: "Documents, the newest created first; with order=changed, changed_from or changed_to (which created_from and created_to do not go with) by their last change, the oldest first", Right: Right{Action: access.Read},
+		Summary: "Documents, the newest created first; with order=changed, changed_from or changed_to (which created_from and created_to do not go with) by their last change, the oldest first", Right: Right{Action: access.Read}, Rows: AllRows,
 		Params: []Param{
 			inTopic, counts(atMost("how many documents at most", documents.MaxLimit), documents.DefaultLimit), cursor,
 			{Name: "path", Empty: true, Help: "`PATH` whose documents to list; '' for those that do not have a path (default: all documents)"},
@@ -52,11 +52,11 @@ var (
 		Answers: []Answer{{Code: http.StatusOK, Text: "The version that each change made", Type: "DocumentPage"}},
 	}
 	LoadDocuments = Operation{
-		Method: http.MethodPost, Path: "/v1/documents/{topic}/load", Summary: "Up to 1,000 documents by their ids, in their order, null where there is none", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodPost, Path: "/v1/documents/{topic}/load", Summary: "Up to 1,000 documents by their ids, in their order, null where there is none", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic}, Body: sends("LoadRequest"), Answers: ok("DocumentPage"),
 	}
 	Document = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}", Summary: "One document", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}", Summary: "One document", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID, docPath, ifNone},
 		Answers: []Answer{
 			{Code: http.StatusOK, Type: "Document", Headers: etag},
@@ -74,11 +74,11 @@ var (
 		Answers: []Answer{{Code: http.StatusNoContent, Text: "Removed"}}, Refused: writing,
 	}
 	DocumentHistory = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/history", Summary: "All versions of a document, the oldest first", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/history", Summary: "All versions of a document, the oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID}, Answers: ok("DocumentPage"),
 	}
 	DocumentLock = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Who holds the lock on an id", Right: Right{Action: access.Read}, Access: Reads, Refusal: documentRefusal,
+		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/lock", Summary: "Who holds the lock on an id", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID}, Answers: ok("DocumentLock"),
 	}
 	LockDocument = Operation{

@@ -14,7 +14,7 @@ const ndjson = "application/x-ndjson"
 // Events, one by one.
 var (
 	Events = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Right: Right{Action: access.Read}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, from, to, where, cursor, counts(atMost("how many events at most", query.MaxLimit), query.DefaultLimit), fields,
 			{Name: "order", Kind: Word, Default: "desc", Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
@@ -49,11 +49,11 @@ var (
 		Refused: []int{http.StatusUnprocessableEntity, http.StatusUnsupportedMediaType}, Refusal: "RefusedLines",
 	}
 	Event = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/events/{ts}/{id}", Summary: "One event", Right: Right{Action: access.Read}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/events/{ts}/{id}", Summary: "One event", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{inTopic, eventTs, eventID}, Answers: ok("Event"),
 	}
 	Around = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/around/{ts}/{id}", Summary: "An event and its neighbours", Right: Right{Action: access.Read}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/around/{ts}/{id}", Summary: "An event and its neighbours", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, eventTs, eventID,
 			{Name: "n", Kind: Number, Least: 1, Most: query.MaxAround, Help: "how many events on each side"},
@@ -62,7 +62,7 @@ var (
 		Answers: ok("Around"),
 	}
 	Tail = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/tail", Summary: "Events as they are routed", Right: Right{Action: access.Read}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/topics/{topic}/tail", Summary: "Events as they are routed", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, where, fields,
 			{Name: "from_pos", Help: "`POSITION` to go on behind (default: from now on)", Note: "; as Last-Event-ID. It is refused where what it names is lost"},

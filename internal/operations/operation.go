@@ -27,6 +27,8 @@ type Operation struct {
 	Right Right
 	// Access says what the request does to what is stored.
 	Access Access
+	// Rows says what a token sees that may read some rows of a topic alone.
+	Rows Rows
 	// Foreign: parameters and refusals follow the rules of another program, such as ClickHouse.
 	Foreign bool
 }
@@ -43,6 +45,20 @@ const (
 	Writes
 	// ReadsAndWrites changes something, and is answered with what topics hold. The request is recorded without its body.
 	ReadsAndWrites
+)
+
+// Rows is what a request shows of a topic to a token with a row limit.
+type Rows int
+
+const (
+	// Undecided is refused to such a token. A test fails where the token has the right to ask.
+	Undecided Rows = iota
+	// NoRows: it is answered without anything that events hold.
+	NoRows
+	// LimitedRows: it reads by filters alone, which the limit is added to (filter.ParseWithin).
+	LimitedRows
+	// AllRows: it cannot be narrowed to rows, and is refused.
+	AllRows
 )
 
 // Body is what a request carries.

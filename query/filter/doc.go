@@ -50,6 +50,11 @@
 // parameters, and columns are copied from the topic, not from the filter.
 // Length, nesting and lists are bounded (MaxFilterBytes, MaxNesting, MaxList).
 //
+// # Row limits
+//
+// A context may have a filter of its own (WithLimit): that of a token which reads some rows alone. ParseWithin joins it with
+// what is asked. ParseLimit says what such a filter may be, so that no event is within it for what it lacks.
+//
 // # Failures
 //
 // Every refusal is an *Error with the column it is about. ErrUnknownField,

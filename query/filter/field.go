@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -101,6 +102,9 @@ func (c *compiler) resolve(t *fieldTerm) (field, error) {
 	quoted := strings.HasPrefix(name, "`")
 	name = strings.Trim(name, "`")
 	attr := func(key string) (field, error) {
+		if f, ok := c.promoted(key); ok {
+			return f, nil
+		}
 		if key == "" || len(key) > schemas.MaxAttrKeyBytes {
 			return field{}, c.fail(t.Pos, ErrUnknownField, "an attribute's name has 1 to %d bytes, this one has %d", schemas.MaxAttrKeyBytes, len(key))
 		}
@@ -126,6 +130,19 @@ func (c *compiler) resolve(t *fieldTerm) (field, error) {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return field{}, c.fail(t.Pos, ErrUnknownField, "%s is neither a column nor a promoted field; %san attribute is written %s", clip(name), hint, asAttribute(name, quoted))
+}
+
+// promoted is the column that has an attribute in the events of a topic, for row limits: its older events are read so too.
+func (c *compiler) promoted(key string) (field, bool) {
+	if !c.limit {
+		return field{}, false
+	}
+	for _, f := range c.fields {
+		if f.promoted != nil && key == cmp.Or(f.promoted.From, f.promoted.Name) {
+			return f, true
+		}
+	}
+	return field{}, false
 }
 
 // asAttribute is how a filter names the attribute that an unknown name may mean. In quotes it

@@ -103,6 +103,7 @@ type compiler struct {
 	src    string
 	fields map[string]field
 	now    time.Time
+	limit  bool // it is a row limit: an attribute that the topic promotes is its column
 }
 
 func (c *compiler) fail(at lexer.Position, kind error, format string, a ...any) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/query/series"
 )
 
@@ -132,7 +133,7 @@ func (s *Store) Fresh(ctx context.Context, topic string) (warning string, err er
 		return "", err
 	}
 	switch {
-	case err != nil && pending == 0:
+	case pending > 0 && filter.LimitOf(ctx) != "", err != nil && pending == 0: // how many there are of others' is not said
 		return "events that were accepted and are not stored yet are not in this answer", nil
 	case pending > 0:
 		return fmt.Sprintf("%d events that were accepted and are not stored yet are not in this answer", pending), nil

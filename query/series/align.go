@@ -113,9 +113,9 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 		return nil, err
 	}
 	if a.Series = f.series; f.series == 0 {
-		return a, f.refuse(req, s.where)
+		return a, f.refuse(req, s)
 	}
-	if err := f.refuse(req, s.where); err != nil {
+	if err := f.refuse(req, s); err != nil {
 		return nil, err
 	}
 	if err := r.size(ctx, s, req, f); err != nil {

@@ -9,17 +9,19 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/query/once"
-	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // refuse reports why a read of what was found cannot be answered, but for its size.
-func (f *found) refuse(req *Request, where *filter.Expr) error {
-	_, used := where.Uses()
+func (f *found) refuse(req *Request, s *selection) error {
+	_, used := s.where.Uses()
+	if !s.snap.within.All() {
+		used, f.labels = nil, nil // they are of all series
+	}
 	for _, label := range append(used, req.By...) {
-		if f.all > 0 && len(f.labels) < maxLabels && !slices.Contains(f.labels, label) && !isField(label) {
+		if s.snap.within.All() && f.all > 0 && len(f.labels) < maxLabels && !slices.Contains(f.labels, label) && !isField(label) {
 			return bad("metric %q has no series with the label %q in that range; its labels are %s", req.Metric, label, strings.Join(f.labels, ", "))
 		}
 	}
@@ -124,6 +126,9 @@ func (r *Reader) narrower(ctx context.Context, s *selection, f *found, limit flo
 		if len(hints) > 0 {
 			return "Narrow it with --where to one value of " + strings.Join(hints, ", or of ")
 		}
+	}
+	if len(f.labels) == 0 {
+		return "Narrow it with --where"
 	}
 	return "Narrow it with --where; its labels are " + strings.Join(f.labels, ", ")
 }

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,20 +42,44 @@ func selectSeries(snap *snapshot, metric, where string, from, to time.Time) (*se
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
-	columns, _ := e.Uses()
-	for _, c := range columns {
-		if !slices.Contains(kinds.SeriesOf, c) {
-			return nil, bad("--where selects series, by %s; %s is of points", strings.Join(seriesFields, ", "), c)
-		}
+	if c := ofPoints(e); c != "" {
+		return nil, bad("--where selects series, by %s; %s is of points", strings.Join(seriesFields, ", "), c)
 	}
-	s := &selection{snap: snap, metric: metric, where: e, from: from, to: to}
-	_, s.params = e.SQL()
+	s := &selection{snap: snap, metric: metric, where: filter.And(snap.within, e), from: from, to: to}
+	_, s.params = s.where.SQL()
 	maps.Copy(s.params, snap.params)
 	s.params["from"], s.params["to"] = strconv.FormatInt(from.UnixNano(), 10), strconv.FormatInt(to.UnixNano(), 10)
 	if metric != "" {
 		s.params["metric"] = filter.ParamString(metric)
 	}
 	return s, nil
+}
+
+// ofPoints is a column that a filter compares and that does not tell series apart; empty: there is none.
+func ofPoints(e *filter.Expr) string {
+	columns, _ := e.Uses()
+	for _, c := range columns {
+		if !slices.Contains(kinds.SeriesOf, c) {
+			return c
+		}
+	}
+	return ""
+}
+
+// seriesWithin is the row limit of a context. One over what series do not have cannot be applied to them.
+func seriesWithin(ctx context.Context) (*filter.Expr, error) {
+	where := filter.LimitOf(ctx)
+	if where == "" {
+		return &filter.Expr{}, nil
+	}
+	e, err := filter.ParseLimit(where, filterTopic)
+	if err == nil && ofPoints(e) != "" {
+		err = fmt.Errorf("%w: a topic of kind %s is limited by %s", filter.ErrLimit, kinds.Metric, strings.Join(seriesFields, ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	return e, nil
 }
 
 // seriesFields are what series are selected and grouped by beside their labels.

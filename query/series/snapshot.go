@@ -7,14 +7,16 @@ import (
 	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/rollups/derived"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // snapshot is how far a topic's tables are, and which rows an erasure under way means.
 type snapshot struct {
 	*once.Snapshot
-	keep   string // the condition of rows that none means; "1" without one
-	noList bool   // the topic's list of series is not there
+	keep   string       // the condition of rows that none means; "1" without one
+	noList bool         // the topic's list of series is not there
+	within *filter.Expr // the row limit of who asks, over what tells series apart; all without one
 	params map[string]string
 }
 
@@ -30,6 +32,9 @@ func (r *Reader) begin(ctx context.Context, topic string) (*snapshot, error) {
 		return nil, err
 	}
 	s := &snapshot{}
+	if s.within, err = seriesWithin(ctx); err != nil {
+		return nil, err
+	}
 	s.keep, s.params = ledger.Cover(erasures.Only(ledger.Waiting, ledger.Erasing)).Keep()
 	s.Snapshot, err = once.Begin(ctx, r.reg, r.db, t)
 	return s, err

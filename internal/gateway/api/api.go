@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/timers"
@@ -212,6 +213,7 @@ func (all rules) of(err error) *request.Error {
 
 // refusals are the rules of every room.
 var refusals = rules{
+	{filter.ErrLimit, http.StatusForbidden, "row_limit", "who made the token corrects its where: `almanac token rm` and `almanac token add`"},
 	{schemas.ErrUnknownTopic, http.StatusNotFound, "unknown_topic", "declare the topic with `almanac topics apply`, or correct its name"},
 	{schemas.ErrTopicName, http.StatusBadRequest, "bad_topic_name", ""},
 	{query.ErrNoEvent, http.StatusNotFound, "no_such_event", "it may have been erased, or dropped by retention"},

@@ -6,6 +6,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -21,6 +22,7 @@ func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFu
 			request.Fail(w, r, who.Refused(err))
 			return
 		}
+		r = r.WithContext(filter.WithLimit(r.Context(), who.Where))
 		if op.Right.Action == access.Change {
 			a.rated(who.Token, w, r, h)
 			return
@@ -29,15 +31,26 @@ func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFu
 			h(w, r)
 			return
 		}
-		ctx, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error { return allowed(op, r, now) })
+		ctx, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error { return stillAllowed(op, r, who, now) })
 		defer stop()
 		h(w, r.WithContext(ctx))
 	}
 }
 
+// stillAllowed returns why who asks may not go on with a read. Where its row limit is another by now, it asks again.
+func stillAllowed(op *operations.Operation, r *http.Request, who, now *access.Principal) error {
+	if now.Where != who.Where {
+		return access.ErrUnauthenticated
+	}
+	return allowed(op, r, now)
+}
+
 // allowed returns why who asks may not make a request.
 func allowed(op *operations.Operation, r *http.Request, who *access.Principal) error {
 	right := op.Right
+	if who.Where != "" && right.Action != access.Open && op.Rows != operations.LimitedRows && op.Rows != operations.NoRows {
+		return who.MayAll(right.Action, "")
+	}
 	switch right.Of {
 	case operations.OfAll:
 		return who.May(right.Action, "")

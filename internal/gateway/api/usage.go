@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -154,6 +155,9 @@ func (a *API) stored(r *http.Request, topic string, wait time.Duration) error {
 	pending, err := a.cfg.Reader.WaitStored(r.Context(), []string{topic}, wait, nil)
 	if err != nil || pending == 0 {
 		return err
+	}
+	if filter.LimitOf(r.Context()) != "" {
+		return request.Refuse(http.StatusServiceUnavailable, "not_stored", fmt.Sprintf("events of topic %q were accepted and are not stored yet", topic), "send the request again, or with wait=0 for what is stored")
 	}
 	return request.Refuse(http.StatusServiceUnavailable, "not_stored", fmt.Sprintf("about %d events of topic %q were accepted and are not stored yet, and none was stored for %s", pending, topic, wait), "send the request again, or with wait=0 for what is stored")
 }

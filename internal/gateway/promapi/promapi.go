@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -97,7 +98,8 @@ func badData(format string, args ...any) error {
 func (a *API) handle(f serve) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		topic := cmp.Or(r.PathValue("topic"), a.cfg.Topic)
-		if err := a.may(access.From(r.Context()), topic); err != nil {
+		who := access.From(r.Context())
+		if err := a.may(who, topic); err != nil {
 			fail(w, err)
 			return
 		}
@@ -113,9 +115,14 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			return
 		}
 		defer func() { <-a.slots }()
-		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error { return a.may(now, topic) })
+		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error {
+			if now.Where != who.Where {
+				return access.ErrUnauthenticated // it asks again, within the limit of now
+			}
+			return a.may(now, topic)
+		})
 		defer stop()
-		r = r.WithContext(allowed)
+		r = r.WithContext(filter.WithLimit(allowed, who.Where)) // every read below is of series by filters
 		ctx, cancel, err := limited(r)
 		if err != nil {
 			fail(w, err)
@@ -176,6 +183,8 @@ func refused(err error) *refusal {
 		return &refusal{http.StatusServiceUnavailable, "canceled", err.Error()}
 	case errors.Is(err, budget.ErrFull):
 		return &refusal{http.StatusServiceUnavailable, "unavailable", err.Error()}
+	case errors.Is(err, filter.ErrLimit):
+		return &refusal{http.StatusForbidden, "forbidden", err.Error()}
 	case errors.Is(err, schemas.ErrUnknownTopic):
 		return &refusal{http.StatusNotFound, "not_found", err.Error() + ": declare it with `almanac topics apply NAME --kind metric`, or correct its name"}
 	case errors.Is(err, schemas.ErrRequest):
