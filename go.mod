@@ -19,9 +19,12 @@ require (
 	github.com/klauspost/compress v1.20.3
 	github.com/landlock-lsm/go-landlock v0.11.2
 	github.com/leodido/go-syslog/v4 v4.5.0
+	github.com/letsencrypt/challtestsrv v1.4.2
+	github.com/letsencrypt/pebble/v2 v2.10.3
 	github.com/mattn/go-isatty v0.0.24
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
+	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.1
 	github.com/prometheus/prometheus v0.316.0
 	github.com/rs/zerolog v1.35.1
@@ -38,7 +41,10 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/prometheus/client_model v0.6.3 // indirect
+require (
+	github.com/go-jose/go-jose/v4 v4.1.8 // indirect
+	github.com/miekg/dns v1.1.73 // indirect
+)
 
 require (
 	github.com/andybalholm/brotli v1.2.6 // indirect
@@ -89,7 +95,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/crypto v0.58.0
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/internal/access/certs"
+	"github.com/almanac-events/almanac/internal/access/certs/acme"
 	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 )
@@ -25,12 +26,19 @@ import (
 type opener struct {
 	s      *settings
 	log    zerolog.Logger
-	certs  *certs.Files // nil: plain text
+	certs  certificates // nil: plain text
+	issuer *acme.Issuer // of certs, where an authority issues them
 	tokens *keep.Keeper
 	// ends are when the certificates in use end, by the setting that names them.
 	ends map[string]func() time.Time
 	// opened are all files that are followed, until close.
 	opened []*certs.Files
+}
+
+// certificates are where the certificate of a connection comes from.
+type certificates interface {
+	TLS() *tls.Config
+	Ends() time.Time
 }
 
 // newOpener reads certificates and tokens.
@@ -40,11 +48,29 @@ func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
 	if d.tokens, err = openTokens(s, log); err != nil {
 		return nil, configError{err}
 	}
-	if s.TLSCert == "" && s.TLSKey == "" && s.TLSClientCA == "" {
-		return d, nil
+	files := s.TLSCert != "" || s.TLSKey != "" || s.TLSClientCA != ""
+	switch {
+	case files && len(s.ACMEHosts) > 0:
+		return nil, configError{errors.New("acme_hosts and tls_cert, tls_key or tls_client_ca: certificates are issued by an authority or read from files; leave one of the two out")}
+	case len(s.ACMEHosts) > 0:
+		return d, d.openIssuer()
+	case files:
+		d.certs, err = d.openCerts("tls", "tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA})
 	}
-	d.certs, err = d.openCerts("tls", "tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA})
 	return d, err
+}
+
+// openIssuer has certificates issued, and keeps them in the data directory.
+func (d *opener) openIssuer() error {
+	i, err := acme.Open(acme.Config{
+		Hosts: d.s.ACMEHosts, Dir: filepath.Join(d.s.Data, embedded.ACMEName), Directory: d.s.ACMEDirectory, Roots: d.s.ACMECA,
+		OnError: func(err error) { d.log.Error().Err(err).Msg("acme_hosts") },
+	})
+	if err != nil {
+		return configError{fmt.Errorf("acme_hosts: %w", err)}
+	}
+	d.issuer, d.certs, d.ends["acme"] = i, i, i.Ends
+	return nil
 }
 
 // openCerts follows the files of the settings PREFIX_cert and PREFIX_key for the listeners of a name.
@@ -75,6 +101,9 @@ func openTokens(s *settings, log zerolog.Logger) (*keep.Keeper, error) {
 
 // close ends the look at the certificates.
 func (d *opener) close() {
+	if d.issuer != nil {
+		d.issuer.Close()
+	}
 	for _, f := range d.opened {
 		f.Close()
 	}
@@ -98,7 +127,22 @@ func (d *opener) listen(name, text string, port int) (net.Listener, error) {
 		l, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 		return err
 	})
+	if l != nil && d.issuer != nil {
+		l = &servingListener{Listener: l, issuer: d.issuer}
+	}
 	return l, err
+}
+
+// servingListener tells an issuer when connections are first taken: an authority then reaches it.
+type servingListener struct {
+	net.Listener
+	issuer *acme.Issuer
+}
+
+// Accept implements net.Listener.
+func (l *servingListener) Accept() (net.Conn, error) {
+	l.issuer.Serving()
+	return l.Listener.Accept()
 }
 
 // listenPacket is listen for UDP.

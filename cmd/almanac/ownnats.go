@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/almanac-events/almanac/internal/access"
@@ -18,6 +19,13 @@ func (d *opener) openNATS(c *embedded.NATSConfig) error {
 		if d.s.NATSClientCA != "" {
 			return configError{fmt.Errorf("nats_client_ca: NATS listens on %s, where clients show no certificates: leave it out, or add nats: 0.0.0.0:%d", c.Host, embedded.DefaultNATSPort)}
 		}
+		return nil
+	}
+	if d.issuer != nil {
+		if d.s.NATSClientCA != "" {
+			return configError{errors.New("nats_client_ca and acme_hosts: certificates of clients need the server's in files: leave one of the two out")}
+		}
+		c.TLS, c.PublicName = d.issuer.TLS(), d.s.ACMEHosts[0]
 		return nil
 	}
 	// Files of its own: HTTP asks for other certificates of clients.

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/access/certs/acme"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/timers/callback"
 	"github.com/almanac-events/almanac/producer/spool"
@@ -44,6 +44,9 @@ type settings struct {
 	TLSCert         string
 	TLSKey          string
 	TLSClientCA     string
+	ACMEHosts       []string
+	ACMEDirectory   string
+	ACMECA          *x509.CertPool
 	Insecure        []string
 	InputTopic      string
 	MetricsTopic    string
@@ -146,6 +149,12 @@ var keys = []key{
 	{name: "tls_cert", usage: "`FILE` of the certificate of HTTP, OTLP, Elastic and, beyond loopback, up's NATS, in PEM, with those between it and the CA; a renewed one is taken within 2s", set: plain(func(s *settings) *string { return &s.TLSCert })},
 	{name: "tls_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.TLSKey })},
 	{name: "tls_client_ca", usage: "`FILE` of the CA that signed certificates of clients, in PEM: a token with such a subject needs no secret", set: plain(func(s *settings) *string { return &s.TLSClientCA })},
+	{name: "acme_hosts", usage: "`NAMES` with commas between, in place of tls_cert: their certificates are issued by an authority and renewed; it connects to port 443 of each, which must lead to a listener", set: acmeHosts},
+	{name: "acme_directory", usage: "`URL` of that authority's directory (default Let's Encrypt)", set: func(s *settings, v string) error {
+		s.ACMEDirectory = v
+		return acme.Check(nil, v)
+	}},
+	{name: "acme_ca", usage: "`FILE` of the CA of that URL, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ACMECA })},
 	{name: "insecure", usage: "`WORDS`, beyond loopback: plaintext (without TLS), no-auth (without tokens), or both with a comma between", set: eachOf(func(s *settings) *[]string { return &s.Insecure }, insecurePlaintext, insecureNoAuth)},
 	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on, such as 0.0.0.0:4222, which needs tls_cert", set: plain(func(s *settings) *string { return &s.NATS })},
 	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
@@ -301,15 +310,6 @@ func keyNames() []string {
 	return append(names, topicsKey)
 }
 
-// variables are the environment's names of the keys, without the prefix.
-func variables() []string {
-	names := []string{"CONFIG"}
-	for i := range keys {
-		names = append(names, strings.ToUpper(keys[i].name))
-	}
-	return names
-}
-
 // load settles every key: flag, then environment, then file, then default. Its
 // errors are configErrors.
 func load(cmd *cobra.Command) (*settings, error) {
@@ -344,48 +344,6 @@ func load(cmd *cobra.Command) (*settings, error) {
 		}
 	}
 	return s, nil
-}
-
-// fromEnv is the key's value in the environment; an empty variable is none.
-func (k *key) fromEnv() (value, error) {
-	if text := os.Getenv(k.env()); text != "" {
-		return value{text, k.env()}, nil
-	}
-	name := os.Getenv(k.env() + "_FILE")
-	if !k.secret || name == "" {
-		return value{}, nil
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return value{}, fmt.Errorf("%s_FILE: %w", k.env(), err)
-	}
-	return value{strings.TrimSpace(string(text)), k.env() + "_FILE"}, nil
-}
-
-// foreignEnv are variables of the prefix that are not settings: the engine's and
-// the tests' own, and those Kubernetes makes for a service called almanac.
-var foreignEnv = regexp.MustCompile(`^((CONFIG|LIBCHDB|ENGINE_CHILD|REQUIRE_ENGINE|TEST_.*|(.*_)?SERVICE_(HOST|PORT)(_.*)?)=|(.*_)?PORT(_[0-9]+_.*)?=[a-z]+://|(.*_)?PORT_[0-9]+_.*=)`)
-
-// checkEnvironment refuses variables that are not settings. The prefix is also
-// that of the user's own scripts, so it takes offence only at those that look
-// like a slip, unless strict.
-func checkEnvironment(environ []string, strict bool) error {
-	for _, e := range environ {
-		text, ours := strings.CutPrefix(e, envPrefix)
-		if !ours || foreignEnv.MatchString(text) {
-			continue
-		}
-		name, _, _ := strings.Cut(text, "=")
-		lower := strings.ToLower(name)
-		k := findKey(strings.TrimSuffix(lower, "_file"))
-		if k != nil && (k.secret || !strings.HasSuffix(lower, "_file")) {
-			continue
-		}
-		if near := suggestion(name, variables(), envPrefix); near != "" || strict {
-			return fmt.Errorf("unknown variable %s%s", envPrefix+name, near)
-		}
-	}
-	return nil
 }
 
 // shown is the key's text for people: a secret without its password.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/access/certs"
+	"github.com/almanac-events/almanac/internal/access/certs/acme"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -142,6 +143,16 @@ func eachOf(field func(*settings) *[]string, words ...string) func(*settings, st
 		*field(s) = all
 		return nil
 	})
+}
+
+// acmeHosts are names with commas between.
+func acmeHosts(s *settings, v string) error {
+	return unlessEmpty(func(s *settings, v string) error {
+		for name := range strings.SplitSeq(v, ",") {
+			s.ACMEHosts = append(s.ACMEHosts, strings.ToLower(strings.TrimSpace(name)))
+		}
+		return acme.Check(s.ACMEHosts, "")
+	})(s, v)
 }
 
 // authority is a file of certificates that sign others.

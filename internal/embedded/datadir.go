@@ -31,6 +31,8 @@ const (
 	// TokensName is the file of tokens, and LocalTokenName that of the directory's own. The first may be there before the first start.
 	TokensName     = "tokens.yaml"
 	LocalTokenName = "local-token"
+	// ACMEName keeps certificates that an authority issues, and their keys.
+	ACMEName = "acme"
 )
 
 // DefaultMinFreeBytes is the free space a start asks for: both servers write ahead before they clean up.
@@ -175,7 +177,7 @@ func checkOurs(path string) error {
 		// A lock without a version is a first start that was cut off; lost+found belongs to the file system. A producer
 		// may have spooled, and tokens been made, also by a gateway, before the first start.
 		name := strings.TrimPrefix(e.Name(), ".") // with a dot: what is written, and gets its name then
-		ours := name == lockName || name == SpoolName && e.IsDir() || strings.HasPrefix(name, TokensName) || strings.HasPrefix(name, LocalTokenName) || name == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
+		ours := name == lockName || (name == SpoolName || name == ACMEName) && e.IsDir() || strings.HasPrefix(name, TokensName) || strings.HasPrefix(name, LocalTokenName) || name == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
 		if !ours {
 			return fmt.Errorf("%w: %s holds %q and no %s file: give an empty or a new directory",
 				ErrDirForeign, path, e.Name(), versionName)

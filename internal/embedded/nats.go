@@ -96,9 +96,9 @@ func (n *NATS) PublicURL() string {
 	if isLoopback(n.cfg.Host) || n.cfg.TLS == nil {
 		return ""
 	}
-	host, err := certifiedName(n.cfg.TLS) // validate has looked
-	if err != nil {
-		return ""
+	host := n.cfg.PublicName
+	if host == "" {
+		host, _ = certifiedName(n.cfg.TLS) // validate has looked
 	}
 	return "tls://" + n.at(host)
 }

@@ -49,6 +49,9 @@ type NATSConfig struct {
 	// sync of a busy disk, which holds the same locks.
 	HungAfter time.Duration
 
+	// PublicName is the host by which other machines connect. Default: the first that the certificate of TLS names.
+	PublicName string
+
 	// Passwords are those of the users (access.NATSUsers) that the server has. Who connects without
 	// credentials is access.UserLocal, if that is one of them and the server is on loopback: beyond it everyone
 	// needs a password. None at all: everybody may do everything.
@@ -117,7 +120,7 @@ func (c NATSConfig) validate() error {
 	if c.MaxStoreBytes < 0 {
 		return fmt.Errorf("embedded NATS: a store of %d bytes is less than nothing", c.MaxStoreBytes)
 	}
-	if c.TLS != nil {
+	if c.TLS != nil && c.PublicName == "" {
 		if _, err := certifiedName(c.TLS); err != nil {
 			return err
 		}

@@ -1,0 +1,90 @@
+// Package acmetest starts an authority that speaks ACME, for tests.
+package acmetest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/letsencrypt/challtestsrv"
+	"github.com/letsencrypt/pebble/v2/ca"
+	"github.com/letsencrypt/pebble/v2/db"
+	"github.com/letsencrypt/pebble/v2/va"
+	"github.com/letsencrypt/pebble/v2/wfe"
+)
+
+// Authority is Let's Encrypt's Pebble in this process. To it all names are those of 127.0.0.1.
+type Authority struct {
+	// Directory is its URL, and DirectoryPEM the CA of that.
+	Directory    string
+	DirectoryPEM []byte
+	// Roots signed what it issues.
+	Roots *x509.CertPool
+	// ProvesAt is the address of this machine that it connects to in place of port 443; it is free.
+	ProvesAt string
+	// Asked counts the requests to it.
+	Asked atomic.Int64
+}
+
+// Start starts one. The test cannot run beside others.
+func Start(t *testing.T) *Authority {
+	t.Helper()
+	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = free.Close() }() // so that none of the servers below takes it
+	_, text, _ := net.SplitHostPort(free.Addr().String())
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := l.Addr().String()
+	_ = l.Close()
+	quiet := log.New(io.Discard, "", 0)
+	dns, err := challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{names}, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dns.SetDefaultDNSIPv4("127.0.0.1")
+	dns.SetDefaultDNSIPv6("")
+	go dns.Run()
+	t.Cleanup(dns.Shutdown)
+
+	store := db.NewMemoryStore()
+	issues := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "of a test", ValidityPeriod: 90 * 24 * 3600}})
+	proves := va.New(quiet, port, port, true, names, store)
+	front := wfe.New(quiet, store, proves, issues, nil, true, false, 1, 1)
+	a := &Authority{Roots: x509.NewCertPool(), ProvesAt: free.Addr().String()}
+	handler := front.Handler()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.Asked.Add(1)
+		handler.ServeHTTP(w, r)
+	}))
+	server.Config.ErrorLog = quiet
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	a.Directory = server.URL + "/dir"
+	a.DirectoryPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	a.Roots.AppendCertsFromPEM(issues.GetRootCert(0).PEM())
+	return a
+}
+
+// Trust is the TLS of a client that asks for a host and trusts what the authority issues.
+func (a *Authority) Trust(host string) *tls.Config {
+	return &tls.Config{RootCAs: a.Roots, ServerName: host, MinVersion: tls.VersionTLS12}
+}
