@@ -19,7 +19,7 @@ var (
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
 	Status = Operation{
-		Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, and how streams, shards, members and erasures are", Right: Right{access.Read, OfAll}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, and how streams, shards, members and erasures are", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Answers: ok("Status"),
 	}
 	Metrics = Operation{
