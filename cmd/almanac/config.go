@@ -20,8 +20,13 @@ func (a *app) configCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check the settings file and the environment; exits 78 when they cannot be used",
-		Args:  arguments(0, 1),
-		RunE:  a.does(a.configCheck),
+		Long: `Check the settings file and the environment, and try what a start would do first:
+take the ports, read certificates, keys and tokens, look at the directories and at
+the room on the disk. Each fault is named. It leaves nothing, and may run beside the
+process of these settings.`,
+		Example: `  almanac config check /etc/almanac/almanac.yaml && systemctl reload almanac`,
+		Args:    arguments(0, 1),
+		RunE:    a.does(a.configCheck),
 	}
 	show := &cobra.Command{
 		Use:   "show",
@@ -123,7 +128,14 @@ func (a *app) configCheck(ctx context.Context, cmd *cobra.Command, args []string
 	if err := errors.Join(checkEnvironment(os.Environ(), true), s.check()); err != nil {
 		return configError{err}
 	}
-	if err := a.checkStore(ctx, s); err != nil {
+	tried := rehearse(ctx, s)
+	if tried.alive != "" {
+		a.note("%s runs by these settings: that it has its ports is no fault", tried.alive)
+	}
+	for _, w := range tried.warnings {
+		a.note("warning: %s", w)
+	}
+	if err := errors.Join(append(tried.faults, a.checkStore(ctx, s))...); err != nil {
 		return configError{err}
 	}
 	for i := range s.TimersAllowCIDRs {

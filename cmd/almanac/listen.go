@@ -43,27 +43,32 @@ type certificates interface {
 
 // newOpener reads certificates and tokens.
 func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
-	d := &opener{s: s, log: log, ends: map[string]func() time.Time{}}
-	var err error
-	if d.tokens, err = openTokens(s, log); err != nil {
+	tokens, err := openTokens(s, log)
+	if err != nil {
 		return nil, configError{err}
 	}
+	return openerOf(s, log, tokens, s.Data)
+}
+
+// openerOf reads certificates. Those that are issued are kept in a directory.
+func openerOf(s *settings, log zerolog.Logger, tokens *keep.Keeper, dir string) (d *opener, err error) {
+	d = &opener{s: s, log: log, tokens: tokens, ends: map[string]func() time.Time{}}
 	files := s.TLSCert != "" || s.TLSKey != "" || s.TLSClientCA != ""
 	switch {
 	case files && len(s.ACMEHosts) > 0:
 		return nil, configError{errors.New("acme_hosts and tls_cert, tls_key or tls_client_ca: certificates are issued by an authority or read from files; leave one of the two out")}
 	case len(s.ACMEHosts) > 0:
-		return d, d.openIssuer()
+		return d, d.openIssuer(dir)
 	case files:
 		d.certs, err = d.openCerts("tls", "tls", certs.Config{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA})
 	}
 	return d, err
 }
 
-// openIssuer has certificates issued, and keeps them in the data directory.
-func (d *opener) openIssuer() error {
+// openIssuer has certificates issued, and keeps them below a directory.
+func (d *opener) openIssuer(dir string) error {
 	i, err := acme.Open(acme.Config{
-		Hosts: d.s.ACMEHosts, Dir: filepath.Join(d.s.Data, embedded.ACMEName), Directory: d.s.ACMEDirectory, Roots: d.s.ACMECA,
+		Hosts: d.s.ACMEHosts, Dir: filepath.Join(dir, embedded.ACMEName), Directory: d.s.ACMEDirectory, Roots: d.s.ACMECA,
 		OnError: func(err error) { d.log.Error().Err(err).Msg("acme_hosts") },
 	})
 	if err != nil {

@@ -29,17 +29,15 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	var own *embedded.NATS
 	var passwords map[string]string
 	if !isURL(s.NATS) {
-		host, port, err := listenAddress(s.NATS, s.port(embedded.DefaultNATSPort))
-		if err != nil {
-			return nil, configError{fmt.Errorf("nats: %w", err)}
-		}
+		var err error
 		if passwords, err = dir.NATSPasswords(); err != nil {
 			return nil, err
 		}
-		config := embedded.NATSConfig{Dir: dir.NATSDir(), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords, Log: serverLog(log)}
-		if err := change(&config); err != nil {
+		config, err := s.natsConfig(passwords, change)
+		if err != nil {
 			return nil, err
 		}
+		config.Log = serverLog(log)
 		if own, err = embedded.NewNATS(config); err != nil {
 			return nil, configError{err}
 		}
@@ -48,12 +46,9 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	if err != nil {
 		return nil, err
 	}
-	engine, err := embedded.NewClickHouse(embedded.ClickHouseConfig{
-		Engine: found, Roots: s.ClickHouseCA, Dir: dir.ClickHouseDir(), ColdDir: s.ColdDir, Database: schemas.DefaultDatabase,
-		Passing: tables.Passing,
-		TCPPort: s.port(embedded.DefaultClickHouseTCPPort), HTTPPort: s.port(embedded.DefaultClickHouseHTTPPort),
-		Log: serverLog(log),
-	})
+	config := s.clickHouseConfig(found)
+	config.Log = serverLog(log)
+	engine, err := embedded.NewClickHouse(config)
 	if err != nil {
 		return nil, configError{err}
 	}
@@ -62,6 +57,25 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 		return nil, err
 	}
 	return &servers{Pair: pair, s: s, passwords: passwords}, nil
+}
+
+// natsConfig is that of the NATS of an up, as change leaves it.
+func (s *settings) natsConfig(passwords map[string]string, change func(*embedded.NATSConfig) error) (c embedded.NATSConfig, err error) {
+	host, port, err := listenAddress(s.NATS, s.port(embedded.DefaultNATSPort))
+	if err != nil {
+		return c, configError{fmt.Errorf("nats: %w", err)}
+	}
+	c = embedded.NATSConfig{Dir: embedded.NATSDir(s.Data), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords}
+	return c, change(&c)
+}
+
+// clickHouseConfig is that of the ClickHouse of an up.
+func (s *settings) clickHouseConfig(engine embedded.Engine) embedded.ClickHouseConfig {
+	return embedded.ClickHouseConfig{
+		Engine: engine, Roots: s.ClickHouseCA, Dir: embedded.ClickHouseDir(s.Data), ColdDir: s.ColdDir, Database: schemas.DefaultDatabase,
+		Passing: tables.Passing,
+		TCPPort: s.port(embedded.DefaultClickHouseTCPPort), HTTPPort: s.port(embedded.DefaultClickHouseHTTPPort),
+	}
 }
 
 // connect gives a connection for a part: without a socket, and as a user, when NATS is ours.

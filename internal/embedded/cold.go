@@ -69,9 +69,8 @@ func (c *ClickHouse) claimCold(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", ErrColdDir, err)
 		}
 	}
-	mark, err := os.ReadFile(filepath.Join(path, coldMark))
-	if err != nil || strings.TrimSpace(string(mark)) != had.ID {
-		return fmt.Errorf("%w: %s is not the one that has the rows of this Almanac's cold shards (its file %s is missing or another's): mount its disk there, or say by cold_dir where it is now", ErrColdDir, path, coldMark)
+	if err := checkMark(path, had.ID); err != nil {
+		return err
 	}
 	if c.coldLock, err = lockEngine(ctx, filepath.Join(path, coldLock)); err != nil {
 		return err

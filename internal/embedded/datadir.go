@@ -126,7 +126,10 @@ func (d *DataDir) NATSDir() string { return NATSDir(d.path) }
 func NATSDir(path string) string { return filepath.Join(path, natsName) }
 
 // ClickHouseDir is where the engine's files go.
-func (d *DataDir) ClickHouseDir() string { return filepath.Join(d.path, engineName) }
+func (d *DataDir) ClickHouseDir() string { return ClickHouseDir(d.path) }
+
+// ClickHouseDir returns where the engine's files of the data directory path are, or will be.
+func ClickHouseDir(path string) string { return filepath.Join(path, engineName) }
 
 // Close removes the addresses, which are true no longer, and lets the directory go. A second call does nothing.
 func (d *DataDir) Close() error {

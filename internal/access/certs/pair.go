@@ -41,6 +41,22 @@ func configOf(t *texts, require bool, now time.Time) (*tls.Config, error) {
 	return c, nil
 }
 
+// Pair reads a certificate and its key, refuses those that no server would take now, and returns when the certificate ends.
+func Pair(cert, key string) (ends time.Time, err error) {
+	var t texts
+	if t.cert, err = readAll(cert); err != nil {
+		return ends, err
+	}
+	if t.key, err = readAll(key); err != nil {
+		return ends, err
+	}
+	c, err := configOf(&t, false, time.Now())
+	if err != nil {
+		return ends, fmt.Errorf("%s and %s: %w", cert, key, err)
+	}
+	return c.Certificates[0].Leaf.NotAfter, nil
+}
+
 // Pool returns the certificates of a CA's file.
 func Pool(pem []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
