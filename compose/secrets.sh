@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what the services of docker-compose.yml know each other by: a password for each user of NATS and for
-# the one of ClickHouse, a certificate, a token for clients of the gateway. It is made once; remove the volumes secrets and accounts for others.
+# Makes what the services of docker-compose.yml know each other by: a password for each user of NATS and
+# each account of ClickHouse, a certificate, a token for clients of the gateway. It is made once; remove the volumes secrets and accounts for others.
 set -eu
 umask 077
 out=${OUT:-/run/almanac}
@@ -36,21 +36,24 @@ done
 cat users.conf >> nats.conf
 rm users.conf
 
-password=$(random)
-echo "http://almanac:$password@clickhouse:8123/almanac" > clickhouse
-cat > "$accounts/almanac.xml" <<END
-<clickhouse>
-  <users>
-    <default remove="remove"/>
-    <almanac>
-      <password_sha256_hex>$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)</password_sha256_hex>
-      <networks><ip>::/0</ip></networks>
-      <profile>default</profile>
-      <quota>default</quota>
-    </almanac>
-  </users>
-</clickhouse>
-END
+# Of each account the server has a digest, and the parts that connect as it have the password.
+{
+  echo "<!-- The accounts of Almanac, with the digests of their passwords. -->"
+  almanac config clickhouse | sed -e '1,/-->/d' -e 's|^  <users>$|&<default remove="remove"/>|'
+} > accounts.xml
+for key in $(sed -n 's/.*<password from_env="\([A-Z_]*\)".*/\1/p' accounts.xml); do
+  password=$(random)
+  account=$(echo "$key" | sed -e 's/^ALMANAC_CLICKHOUSE_//' -e 's/_PASSWORD$//' | tr '[:upper:]' '[:lower:]')
+  digest=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)
+  sed "s|<password from_env=\"$key\"/>|<password_sha256_hex>$digest</password_sha256_hex>|" accounts.xml > accounts.new
+  mv accounts.new accounts.xml
+  case $account in
+    reader) echo "$account:$password" ;; # for SQL that people ask
+    *) echo "http://$account:$password@clickhouse:8123/almanac" ;;
+  esac > "clickhouse-$account"
+done
+cat accounts.xml > "$accounts/almanac.xml"
+rm accounts.xml
 chmod 644 "$accounts/almanac.xml" # digests: the server's user reads it
 chmod 755 "$accounts"
 

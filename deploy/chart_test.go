@@ -36,7 +36,9 @@ secrets:
     nats-sink: tls://sink:k@nats:4222
     nats-timers: tls://timers:t@nats:4222
     nats-gateway: tls://gateway:g@nats:4222
-    clickhouse: https://almanac:c@clickhouse:8443/almanac
+    clickhouse-sink: https://sink:c@clickhouse:8443/almanac
+    clickhouse-operator: https://operator:o@clickhouse:8443/almanac
+    clickhouse-reader: reader:r
     tokens.yaml: "tokens: []"
     nats-ca.crt: CA of NATS
     clickhouse-ca.crt: CA of ClickHouse
@@ -56,6 +58,9 @@ networkPolicy:
   clickhouse: {port: 8443}
 `,
 }
+
+// accounts are the keys with an account of ClickHouse that a part sees.
+var accounts = map[string][]string{"sink": {"clickhouse-sink"}, "gateway": {"clickhouse-operator", "clickhouse-reader"}}
 
 func load(t *testing.T) *chart.Chart {
 	t.Helper()
@@ -222,6 +227,9 @@ func TestParts(t *testing.T) {
 						t.Errorf("%s: %s: Secret %s has no %s", name, part, v.Secret.SecretName, item.Key)
 					}
 					if strings.HasPrefix(item.Key, "nats-") && item.Key != "nats-"+part && item.Key != "nats-ca.crt" {
+						t.Errorf("%s: %s sees %s", name, part, item.Key)
+					}
+					if strings.HasPrefix(item.Key, "clickhouse-") && item.Key != "clickhouse-ca.crt" && !slices.Contains(accounts[part], item.Key) {
 						t.Errorf("%s: %s sees %s", name, part, item.Key)
 					}
 				}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +21,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // composed is docker-compose.yml, as far as the test knows it.
@@ -115,6 +121,52 @@ func environment(m map[string]string) (all []string) {
 	return all
 }
 
+// checkAccounts fails unless the file for ClickHouse has each account of the table, with the digest of the password that its part has, and no other.
+func checkAccounts(t *testing.T, file string, made map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type account struct {
+		XMLName xml.Name
+		Remove  string   `xml:"remove,attr"`
+		Digest  string   `xml:"password_sha256_hex"`
+		Grants  []string `xml:"grants>query"`
+	}
+	var all struct {
+		Users struct {
+			Each []account `xml:",any"`
+		} `xml:"users"`
+	}
+	if err := xml.Unmarshal(text, &all); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	got := map[string]account{}
+	for _, u := range all.Users.Each {
+		got[u.XMLName.Local] = u
+	}
+	users := access.ClickHouseUsers()
+	if got["default"].Remove != "remove" || len(got) != len(users)+1 {
+		t.Errorf("the accounts are %v", got)
+	}
+	for i := range users {
+		name := users[i].Name
+		secret := strings.TrimSpace(made["clickhouse-"+name])
+		if u, err := url.Parse(secret); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			secret = u.User.Username() + ":" + password
+		}
+		password, ok := strings.CutPrefix(secret, name+":")
+		if digest := fmt.Sprintf("%x", sha256.Sum256([]byte(password))); !ok || len(password) < 32 || got[name].Digest != digest {
+			t.Errorf("%s: the server's digest is %q, of what the part has %s", name, got[name].Digest, digest)
+		}
+		if want := users[i].Statements([]string{schemas.DefaultDatabase}); !slices.Equal(got[name].Grants, want) {
+			t.Errorf("%s may %q, want %q", name, got[name].Grants, want)
+		}
+	}
+}
+
 var secretFile = regexp.MustCompile(`/run/almanac/([a-z.-]+)`)
 
 // What docker-compose.yml runs works together, its commands run by hand: the secrets are made, NATS takes its configuration, and
@@ -127,7 +179,7 @@ func TestComposeRuns(t *testing.T) {
 		}
 	}
 	c, text := compose(t)
-	dsn := embeddedtest.Start(t, embeddedtest.WithoutNATS()).HTTPDSN()
+	engine := embeddedtest.Start(t, embeddedtest.WithoutNATS())
 	b := newBox(t)
 	out, accounts := filepath.Join(b.dir, "run"), filepath.Join(b.dir, "accounts")
 	for _, dir := range []string{out, accounts} {
@@ -174,6 +226,8 @@ func TestComposeRuns(t *testing.T) {
 		}
 	}
 
+	checkAccounts(t, filepath.Join(accounts, "almanac.xml"), made)
+
 	// The servers are elsewhere here.
 	conf := strings.NewReplacer("0.0.0.0:4222", "127.0.0.1:-1", "http: 127.0.0.1:8222\n", "", "/data", filepath.Join(b.dir, "store")).Replace(made["nats.conf"])
 	n := startConfigured(t, b.write("nats.conf", conf))
@@ -184,7 +238,11 @@ func TestComposeRuns(t *testing.T) {
 			b.write(filepath.Join("run", name), strings.Replace(data, "nats:4222", address, 1))
 		}
 	}
-	b.write("run/clickhouse", dsn)
+	for _, user := range []string{access.UserSink, access.UserOperator} {
+		b.write("run/clickhouse-"+user, engine.HTTPDSNOf(user))
+	}
+	user, password := engine.Engine.Account(access.UserReader)
+	b.write("run/clickhouse-reader", user+":"+password)
 	listen := embeddedtest.FreeAddress(t)
 	place := strings.NewReplacer("/run/almanac", out, "0.0.0.0:7070", listen, "127.0.0.1:7070", listen, "0.0.0.0:4318", "off", "0.0.0.0:4317", "off")
 	as := func(service string) *box {
@@ -236,6 +294,23 @@ func TestComposeRuns(t *testing.T) {
 			t.Errorf("the gateway answered %s, want %d", resp.Status, want)
 		}
 	}
+	for ask, want := range map[string]string{"SELECT currentUser()": access.UserReader, "SELECT count() FROM app": "1"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+listen+"/v1/sql?format=TSV", strings.NewReader(ask))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(made["token"]))
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || strings.TrimSpace(string(text)) != want {
+			t.Errorf("%s by the gateway: %s %s, %v; want %s", ask, resp.Status, text, err, want)
+		}
+	}
+	contains(t, as("cli").ok("", "sql", "-o", "ndjson", "SELECT currentUser() AS who"), `"`+access.UserReader+`"`)
 	if n := strings.TrimSpace(as("cli").ok("", "query", "app", "--count", "-o", "table")); n != "1" {
 		t.Errorf("app has %s events, want 1", n)
 	}

@@ -91,6 +91,9 @@ func (s *settings) ownServers(verb string) error {
 func findEndpoints(s *settings, needsClickHouse bool) (endpoints, error) {
 	e, err := findServers(s, needsClickHouse)
 	e.clickhouseCA = s.ClickHouseCA
+	if s.ReaderUser != "" {
+		e.readerUser, e.readerPassword = s.ReaderUser, s.ReaderPassword
+	}
 	return e, err
 }
 

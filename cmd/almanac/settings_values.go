@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -153,6 +154,18 @@ func acmeHosts(s *settings, v string) error {
 		}
 		return acme.Check(s.ACMEHosts, "")
 	})(s, v)
+}
+
+// login is an account and its password. An error does not have the text.
+func login(fields func(*settings) (user, password *string)) func(*settings, string) error {
+	return unlessEmpty(func(s *settings, v string) error {
+		user, password := fields(s)
+		var ok bool
+		if *user, *password, ok = strings.Cut(v, ":"); !ok || *user == "" || *password == "" {
+			return errors.New("expected an account and its password with a colon between, such as reader:…")
+		}
+		return nil
+	})
 }
 
 // authority is a file of certificates that sign others.

@@ -2,7 +2,8 @@
 {{- define "almanac.keys" -}}
 {{- $keys := list (printf "nats-%s" .part) }}
 {{- if ne .part "setup" }}{{ $keys = append $keys "tokens.yaml" }}{{ end }}
-{{- if has .part (list "sink" "gateway") }}{{ $keys = append $keys "clickhouse" }}{{ end }}
+{{- if eq .part "sink" }}{{ $keys = append $keys "clickhouse-sink" }}{{ end }}
+{{- if eq .part "gateway" }}{{ $keys = concat $keys (list "clickhouse-operator" "clickhouse-reader") }}{{ end }}
 {{- range $key := .root.Values.secrets.with }}
 {{- $users := get (dict "nats-ca.crt" (list "setup" "router" "sink" "timers" "gateway") "clickhouse-ca.crt" (list "sink" "gateway") "timers-secrets" (list "timers") "pii-key" (list "router" "gateway")) $key }}
 {{- if not $users }}{{ fail (printf "secrets.with: %s is not a key that a part works with; values.yaml lists them" $key) }}{{ end }}
@@ -56,8 +57,13 @@ containers:
       {{- if has "nats-ca.crt" $keys }}
       - {name: ALMANAC_NATS_CA, value: /run/almanac/nats-ca.crt}
       {{- end }}
-      {{- if has "clickhouse" $keys }}
-      - {name: ALMANAC_CLICKHOUSE_FILE, value: /run/almanac/clickhouse}
+      {{- range $key := list "clickhouse-sink" "clickhouse-operator" }}
+      {{- if has $key $keys }}
+      - {name: ALMANAC_CLICKHOUSE_FILE, value: /run/almanac/{{ $key }}}
+      {{- end }}
+      {{- end }}
+      {{- if has "clickhouse-reader" $keys }}
+      - {name: ALMANAC_CLICKHOUSE_READER_FILE, value: /run/almanac/clickhouse-reader}
       {{- end }}
       {{- if has "clickhouse-ca.crt" $keys }}
       - {name: ALMANAC_CLICKHOUSE_CA, value: /run/almanac/clickhouse-ca.crt}
