@@ -207,7 +207,7 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 		cfg.HTTP, cfg.Health, cfg.Draining = h.listener, h.health, h.health.Drain
 	}
 	in.shippers.configure(&cfg, s, log)
-	cfg.Tokens, cfg.Open, cfg.TLS = in.opener.tokens, in.opener.open(), in.opener.secure()
+	cfg.Tokens, cfg.Unasked, cfg.TLS = in.opener.tokens, in.opener.unasked(), in.opener.secure()
 	cfg.OnRefused, cfg.OnRequest = in.numbers.refused(log), in.numbers.inputs().Request
 	return gateway.New(cfg)
 }

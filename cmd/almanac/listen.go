@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access/certs/acme"
 	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/gateway"
 )
 
 // opener opens the listeners of a process, with what they have in common: certificates and tokens.
@@ -53,6 +54,9 @@ func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
 // openerOf reads certificates. Those that are issued are kept in a directory.
 func openerOf(s *settings, log zerolog.Logger, tokens *keep.Keeper, dir string) (d *opener, err error) {
 	d = &opener{s: s, log: log, tokens: tokens, ends: map[string]func() time.Time{}}
+	if s.asksLoopback() && slices.Contains(s.Insecure, insecureNoAuth) {
+		return nil, configError{errors.New("loopback_tokens asks every client for a token, and insecure: no-auth asks none: leave one of the two out")}
+	}
 	files := s.TLSCert != "" || s.TLSKey != "" || s.TLSClientCA != ""
 	switch {
 	case files && len(s.ACMEHosts) > 0:
@@ -122,8 +126,19 @@ func (d *opener) secure() *tls.Config {
 	return d.certs.TLS()
 }
 
-// open reports whether clients need no token beyond loopback.
-func (d *opener) open() bool { return slices.Contains(d.s.Insecure, insecureNoAuth) }
+// unasked says which clients need no token.
+func (d *opener) unasked() gateway.Unasked {
+	switch {
+	case d.s.asksLoopback():
+		return gateway.UnaskedNone
+	case slices.Contains(d.s.Insecure, insecureNoAuth):
+		return gateway.UnaskedAll
+	}
+	return gateway.UnaskedLoopback
+}
+
+// asksLoopback reports whether programs of this machine need a secret too.
+func (s *settings) asksLoopback() bool { return s.LoopbackTokens == "true" }
 
 // listen takes the TCP address of a setting; nil when it is off. Of syslog's it is raw: those have a TLS of their own.
 func (d *opener) listen(name, text string, port int) (net.Listener, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/access/certs"
@@ -14,6 +15,10 @@ import (
 func (d *opener) openNATS(c *embedded.NATSConfig) error {
 	if _, err := (&exposure{name: "nats", host: c.Host, nats: true, tls: d.certs != nil}).decide(); err != nil {
 		return err
+	}
+	if d.s.asksLoopback() {
+		c.Passwords = maps.Clone(c.Passwords)
+		delete(c.Passwords, access.UserLocal)
 	}
 	if onLoopback(c.Host) {
 		if d.s.NATSClientCA != "" {

@@ -48,6 +48,7 @@ type settings struct {
 	ACMEDirectory   string
 	ACMECA          *x509.CertPool
 	Insecure        []string
+	LoopbackTokens  string
 	InputTopic      string
 	MetricsTopic    string
 	AuditReads      string
@@ -158,6 +159,7 @@ var keys = []key{
 	}},
 	{name: "acme_ca", usage: "`FILE` of the CA of that URL, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ACMECA })},
 	{name: "insecure", usage: "`WORDS`, beyond loopback: plaintext (without TLS), no-auth (without tokens), or both with a comma between", set: eachOf(func(s *settings) *[]string { return &s.Insecure }, insecurePlaintext, insecureNoAuth)},
+	{name: "loopback_tokens", def: "false", usage: "`BOOL`: true or false, clients on loopback need a token as all others do, and a password of up's NATS: for a machine that others log in to", set: oneOf(func(s *settings) *string { return &s.LoopbackTokens }, "true", "false")},
 	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on, such as 0.0.0.0:4222, which needs tls_cert", set: plain(func(s *settings) *string { return &s.NATS })},
 	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
 	{name: "nats_ca", usage: "`FILE` of the CA of that NATS, for tls:// URLs, in PEM (default: whom the system trusts); it is read again at each connection", set: plain(func(s *settings) *string { return &s.NATSCA })},

@@ -55,8 +55,8 @@ type Config struct {
 	OnRefused OnRefused
 	// OnRequest hears of each request of an input that was answered, with the bytes of its body; -1 where the client did not say.
 	OnRequest func(in pool.Input, code int, took time.Duration, received int64)
-	// Open says that a client without a token may do beyond loopback what it may on it.
-	Open bool
+	// Unasked says which clients need no token for what changes and costs nothing.
+	Unasked Unasked
 	// TLS is what HTTP, OTLP and Elastic speak; nil: plain text. An Authenticator is given the subject of a client's
 	// certificate that it verifies.
 	TLS *tls.Config

@@ -13,12 +13,23 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error)
 }
 
-// Who is what each listener finds out who asks by. A client without a secret may do on loopback what changes nothing that is
-// stored and does not cost without bound, and elsewhere too where open says so. So may one whose certificate
-// no token names: health is for all.
-func Who(tokens Authenticator, open bool, refused OnRefused) func(context.Context, *access.Asked) (*access.Principal, error) {
+// Unasked says who needs no secret for what changes nothing that is stored and does not cost without bound.
+type Unasked int
+
+// Those who need none: programs of this machine over a listener on loopback, all clients, or none at all.
+const (
+	UnaskedLoopback Unasked = iota
+	UnaskedAll
+	UnaskedNone
+)
+
+func (u Unasked) free(loopback bool) bool { return u == UnaskedAll || u == UnaskedLoopback && loopback }
+
+// Who is what each listener finds out who asks by. A client without a secret may do what unasked says. So may one whose certificate
+// no token names. Health is for all.
+func Who(tokens Authenticator, unasked Unasked, refused OnRefused) func(context.Context, *access.Asked) (*access.Principal, error) {
 	return func(ctx context.Context, a *access.Asked) (*access.Principal, error) {
-		p, err := who(ctx, tokens, open, refused, a)
+		p, err := who(ctx, tokens, unasked, refused, a)
 		if p != nil {
 			p.OnDenied = func(d *access.Denied) { refused(access.ReasonOf(d), "") }
 		}
@@ -26,17 +37,17 @@ func Who(tokens Authenticator, open bool, refused OnRefused) func(context.Contex
 	}
 }
 
-func who(ctx context.Context, tokens Authenticator, open bool, refused OnRefused, a *access.Asked) (*access.Principal, error) {
+func who(ctx context.Context, tokens Authenticator, unasked Unasked, refused OnRefused, a *access.Asked) (*access.Principal, error) {
 	formed := access.Formed(a.Secret) // else none, or a password that a client must have for its own sake: never a token's
 	if !formed && a.Subject == "" {
-		return access.Anonymous(a.Loopback || open), nil
+		return access.Anonymous(unasked.free(a.Loopback)), nil
 	}
 	p, why, err := tokens.Authenticate(ctx, a)
 	if err != nil {
 		refused(access.ReasonOf(err), why)
 	}
 	if err != nil && !formed {
-		return access.Anonymous(a.Loopback || open), nil
+		return access.Anonymous(unasked.free(a.Loopback)), nil
 	}
 	return p, err
 }
@@ -50,5 +61,5 @@ func (g *Gateway) who() func(context.Context, *access.Asked) (*access.Principal,
 	if g.cfg.Tokens == nil {
 		return nil
 	}
-	return Who(g.cfg.Tokens, g.cfg.Open, g.cfg.OnRefused)
+	return Who(g.cfg.Tokens, g.cfg.Unasked, g.cfg.OnRefused)
 }
