@@ -23,7 +23,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Check that everything answers, and say what to do where it does not",
 		Long:  "Check that everything answers, and say what to do where it does not.",
 
-		Annotations: exits{exitFailed: "a check failed; a warning is not a failure"}.declared(),
+		Annotations: exits{exitOK: "all is well", exitFailed: "a check failed", exitPartial: "no check failed, and some warn"}.declared(),
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.doctor),
 	}
@@ -55,15 +55,17 @@ func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error 
 	if err != nil {
 		return err
 	}
-	bad := 0
+	count := map[string]int{}
 	for _, f := range found {
-		if f.Status == doctor.Fail {
-			bad++
-		}
+		count[f.Status]++
 	}
-	if bad > 0 {
-		a.note("%d of %d checks failed", bad, len(found))
+	switch {
+	case count[doctor.Fail] > 0:
+		a.note("%d of %d checks failed", count[doctor.Fail], len(found))
 		return errSaid
+	case count[doctor.Warn] > 0:
+		a.note("%d of %d checks warn", count[doctor.Warn], len(found))
+		return errPartial
 	}
 	return nil
 }
@@ -117,7 +119,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 			return db, err
 		},
 		NATSURL: d.nats, Limits: streamLimits(s, schemas.DefaultStreamLimits), ReaderUser: d.readerUser, ReaderPassword: d.readerPassword,
-		HTTP: d.http, Dir: d.dir, Free: func() (int64, error) { return embedded.FreeBytes(d.dir) }, Translate: translated,
+		HTTP: d.http, Dir: d.dir, Free: func() (free, all int64, err error) { return embedded.DiskBytes(d.dir) }, Translate: translated,
 		Private: private,
 	})...)
 }

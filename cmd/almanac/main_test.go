@@ -120,6 +120,16 @@ func (b *box) ok(stdin string, args ...string) string {
 	return r.out
 }
 
+// examined is what doctor says where no check failed; the machine's own disk may be worth a warning.
+func (b *box) examined(args ...string) string {
+	b.t.Helper()
+	r := b.run("", append([]string{"doctor"}, args...)...)
+	if r.code != exitOK && r.code != exitPartial {
+		b.t.Errorf("doctor: exit %d: %s%s", r.code, r.out, r.err)
+	}
+	return r.out
+}
+
 // decoded is the JSON that a call prints.
 func decoded[T any](b *box, args ...string) (v T) {
 	b.t.Helper()

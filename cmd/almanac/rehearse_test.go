@@ -46,7 +46,7 @@ func TestConfigCheckRehearsesTheStart(t *testing.T) {
 		}
 		return path
 	}
-	open := write("open.yaml", "tokens: []\n", 0o644) //nolint:gosec // which is the fault
+	open := write("open.yaml", "tokens: []\n", 0o644)
 	broken := write("broken.yaml", "tokens: [", 0o600)
 	file := write("file", "", 0o600)
 	foreign := filepath.Join(dir, "foreign")

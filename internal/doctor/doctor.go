@@ -44,10 +44,10 @@ type Config struct {
 	ReaderUser, ReaderPassword string
 	// HTTP is the address of an `almanac up`'s own HTTP; empty: it is not asked.
 	HTTP string
-	// Dir is the directory of an `almanac up`, and Free how many bytes are free for it;
+	// Dir is the directory of an `almanac up`, and Free how many bytes of its disk are free for it, and how many it has;
 	// empty: its disk is not looked at.
 	Dir  string
-	Free func() (int64, error)
+	Free func() (free, all int64, err error)
 	// Private is a file of an `almanac up` that SQL must not read; empty: it is not tried.
 	Private string
 	// Translate says an error in words for people, with a next step where there is one.

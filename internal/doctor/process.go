@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/almanac-events/almanac/internal/ops"
@@ -36,15 +37,32 @@ func (c *check) process(ctx context.Context) {
 	c.note("fsync", Warn, "see that the NATS server has sync_interval: always", "NATS runs elsewhere; whether it writes to disk before it acknowledges cannot be told from here")
 }
 
-// lowDisk is where an `up` should be given more: merges need room for a while.
-const lowDisk = 2 << 30
+// A disk that is low should be given more: merges need room for a while, and streams fill what is left.
+const (
+	lowDisk  = 2 << 30
+	lowShare = 0.1
+)
 
 func (c *check) disk() {
 	if c.cfg.Dir == "" {
 		return
 	}
-	free, err := c.cfg.Free()
-	if c.result("disk", err, "", "%s free for %s", schemas.FormatBytes(float64(free)), c.cfg.Dir) && free < lowDisk {
-		c.note("disk", Warn, "free some", "less than %s", schemas.FormatBytes(lowDisk))
+	free, all, err := c.cfg.Free()
+	if !c.result("disk", err, "", "%s free for %s", schemas.FormatBytes(float64(free)), c.cfg.Dir) {
+		return
 	}
+	if low := diskLow(free, all); low != "" {
+		c.note("disk", Warn, "free some, or move closed shards to another disk: cold_dir and almanac topics apply TOPIC --cold-after-days DAYS", "%s", low)
+	}
+}
+
+// diskLow says that a disk has too little free; "" where it has enough.
+func diskLow(free, all int64) string {
+	switch {
+	case free < lowDisk:
+		return "less than " + schemas.FormatBytes(lowDisk)
+	case float64(free) < lowShare*float64(all):
+		return fmt.Sprintf("less than %.0f %% of its %s", 100*lowShare, schemas.FormatBytes(float64(all)))
+	}
+	return ""
 }

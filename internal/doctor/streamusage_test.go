@@ -40,3 +40,26 @@ func TestStreamUsage(t *testing.T) {
 		t.Errorf("a stream without a bound: %s, full %t", r, r.full())
 	}
 }
+
+// A disk is worth a warning where little is free, or little of what it has; and a stream from 80 % on.
+func TestLow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		free, all int64
+		want      string
+	}{
+		{1 << 40, 4 << 40, ""}, {4<<40/10 + 1, 4 << 40, ""}, {4<<40/10 - 1<<20, 4 << 40, "less than 10 % of its 4 TiB"},
+		{2 << 30, 10 << 30, ""}, {2<<30 - 1, 10 << 30, "less than 2 GiB"}, {1 << 30, 4 << 30, "less than 2 GiB"},
+	} {
+		if got := diskLow(c.free, c.all); got != c.want {
+			t.Errorf("%d of %d: %q, want %q", c.free, c.all, got, c.want)
+		}
+	}
+	for _, stream := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.KVStream} {
+		for used, want := range map[uint64]string{799 << 20: OK, 800 << 20: Warn} {
+			if got, _ := (streamUsage{used: used, limit: 1000 << 20}).result(stream); got != want {
+				t.Errorf("%s with %d MiB of 1000: %s, want %s", stream, used>>20, got, want)
+			}
+		}
+	}
+}

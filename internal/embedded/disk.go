@@ -10,11 +10,17 @@ import (
 
 // FreeBytes is the space an ordinary user may still fill on the file system that holds path.
 func FreeBytes(path string) (int64, error) {
+	free, _, err := DiskBytes(path)
+	return free, err
+}
+
+// DiskBytes is that space, and what the file system has in all.
+func DiskBytes(path string) (free, all int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
-		return 0, fmt.Errorf("asking for the free space of %s: %w", path, err)
+		return 0, 0, fmt.Errorf("asking for the free space of %s: %w", path, err)
 	}
-	return int64(st.Bavail) * int64(st.Bsize), nil // the types differ between systems
+	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil // the types differ between systems
 }
 
 // usedBytes is the size of all files below dir; files that vanish meanwhile count as nothing.
