@@ -96,6 +96,10 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 			admitted = 0
 			continue
 		}
+		if err == nil {
+			// Free, unless the write stood still: what it left is of no topic then.
+			err = c.removed.Check(ctx)
+		}
 		if !errors.Is(err, fronts.ErrConflict) {
 			return out, err
 		}
@@ -163,7 +167,7 @@ func (c *Collection) lastOf(ctx context.Context, ops []Op) ([]*document.Record, 
 	at, subjects := make(map[string]int, len(ops)), make([]string, len(ops))
 	var strange []int
 	for i := range ops {
-		subjects[i] = schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, ops[i].ID), ops[i].ID)
+		subjects[i] = schemas.DocSubject(c.topic.InFronts(), document.Lane(&c.topic, ops[i].ID), ops[i].ID)
 		at[subjects[i]] = i
 	}
 	err := c.w.LastOf(ctx, subjects, func(msg *streams.Message) (err error) {

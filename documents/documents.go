@@ -118,7 +118,7 @@ func (c *Collection) checkFront(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	misfits, err := streams.Misfits(ctx, js, c.topic.Name, routed)
+	misfits, err := streams.Misfits(ctx, js, &c.topic, routed)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *Collection) Write(ctx context.Context, op Op) (*Document, error) {
 
 // last is the document's newest record, nil without a message; document.Nothing where what is there is not a record.
 func (c *Collection) last(ctx context.Context, id string) (*document.Record, error) {
-	r, last, err := fronts.Newest(ctx, c.w, schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id), c.parse)
+	r, last, err := fronts.Newest(ctx, c.w, schemas.DocSubject(c.topic.InFronts(), document.Lane(&c.topic, id), id), c.parse)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("documents: %q: %w", id, err)

@@ -68,7 +68,7 @@ func (c *Collection) LoadMany(ctx context.Context, ids []string) ([]*Document, e
 		if err := document.CheckID(c.topic.Documents, id); err != nil {
 			return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 		}
-		s := schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id)
+		s := schemas.DocSubject(c.topic.InFronts(), document.Lane(&c.topic, id), id)
 		if at[s] == nil {
 			subjects = append(subjects, s)
 		}

@@ -115,6 +115,9 @@ func (c *Collection) relock(ctx context.Context, id string, next func(held *docu
 		if err != nil {
 			return nil, full(err)
 		}
+		if err := c.removed.Check(ctx); err != nil {
+			return nil, err
+		}
 		if l.Released {
 			return nil, nil
 		}
@@ -154,7 +157,7 @@ func parseLock(msg *streams.Message) (*document.Lock, error) {
 }
 
 func (c *Collection) lockSubject(id string) string {
-	return schemas.DocLockSubject(c.topic.Name, document.Lane(&c.topic, id), id)
+	return schemas.DocLockSubject(c.topic.InFronts(), document.Lane(&c.topic, id), id)
 }
 
 // lockRecord is the message of a lock that takes the place of another. It removes that one,
@@ -203,7 +206,7 @@ func (c *Collection) guards(ctx context.Context, ops []Op) (out []fronts.Record,
 // Locks lists the locks that are held in a topic, by id.
 func (c *Collection) Locks(ctx context.Context) ([]*Lock, error) {
 	last := map[string]*Lock{}
-	_, err := streams.Headers(ctx, c.reg.JetStream(), schemas.StreamDocs, schemas.DocLockTopicFilter(c.topic.Name), 1, func(msg *streams.Message) error {
+	_, err := streams.Headers(ctx, c.reg.JetStream(), schemas.StreamDocs, schemas.DocLockTopicFilter(c.topic.InFronts()), 1, func(msg *streams.Message) error {
 		id, err := schemas.DocLockID(msg.Subject)
 		if err != nil {
 			return nil

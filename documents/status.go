@@ -52,7 +52,7 @@ func (c *Collection) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	oldest := now
-	_, err = streams.Headers(ctx, js, schemas.StreamDocs, schemas.DocTopicFilter(c.topic.Name), 1, func(msg *streams.Message) error {
+	_, err = streams.Headers(ctx, js, schemas.StreamDocs, schemas.DocTopicFilter(c.topic.InFronts()), 1, func(msg *streams.Message) error {
 		r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, nil, msg.Size)
 		if err != nil {
 			return nil // the router says what is wrong with it

@@ -147,7 +147,7 @@ func compact(body []byte, limit int) ([]byte, error) {
 
 // validate decides what version follows last (nil: none) by a change, at a time.
 func validate(t *schemas.Topic, last *document.Record, op *Op, by string, now int64) (*document.Record, error) {
-	r := &document.Record{Topic: t.Name, Lane: strconv.Itoa(document.Lane(t, op.ID)), ID: op.ID, Path: op.Path, By: by, Body: op.Body, Op: schemas.OpStored, Version: 1, Created: now, Changed: now}
+	r := &document.Record{Topic: t.Name, First: t.First, Lane: strconv.Itoa(document.Lane(t, op.ID)), ID: op.ID, Path: op.Path, By: by, Body: op.Body, Op: schemas.OpStored, Version: 1, Created: now, Changed: now}
 	there := last != nil && !last.Removed()
 	create := op.Kind == Create || op.Kind == Put && !there
 	if last != nil {

@@ -140,7 +140,7 @@ func (r *Reader) waitingOf(ctx context.Context, name string, upTo schemas.Source
 	if err != nil || n > 0 {
 		return n, first, err
 	}
-	misfits, err := streams.Misfits(ctx, r.js, t.Name, routed) // of checkpoints whose numbers EVENTS does not fit
+	misfits, err := streams.Misfits(ctx, r.js, &t, routed) // of checkpoints whose numbers EVENTS does not fit
 	if err != nil || len(misfits) == 0 {
 		return 0, first, err
 	}

@@ -179,7 +179,7 @@ func (r *Router) laneSubjects(ctx context.Context, stream string) (func(subject 
 	lanes := map[string]int{}
 	for i := range list {
 		if list[i].Front() == stream {
-			lanes[list[i].Name] = list[i].Lanes
+			lanes[list[i].InFronts()] = list[i].Lanes
 		}
 	}
 	return func(subject string) bool {

@@ -60,10 +60,10 @@ type source struct {
 }
 
 // laneSource is a topic's lane, over all months, in a front or, where that is empty, in EVENTS.
-func laneSource(front, topic, token string) source {
+func laneSource(t *schemas.Topic, front, token string) source {
 	return source{
-		topic: topic, token: token, front: front, filter: schemas.SourceFilter(front, topic, token),
-		routed: schemas.RoutedSubject(topic, token), dead: schemas.DeadSubject(topic),
+		topic: t.Name, token: token, front: front, filter: t.SourceFilter(front, token),
+		routed: schemas.RoutedSubject(t.Name, token), dead: schemas.DeadSubject(t.Name),
 	}
 }
 

@@ -68,6 +68,70 @@ func lateFault(n int, d *registry.Removal) error {
 		errRemoved, n, d.Late.Messages, d.Late.Events, strings.Join(d.Late.Producers, ", "))
 }
 
+// takeOutLateRecords takes out of the fronts what was written for topics after they were removed, by writers that stood still from
+// their last look until the removal had ended, and counts it in the removal. It lies under no subject of a topic: the name's next one
+// has others (schemas.FrontTopic).
+func (r *Router) takeOutLateRecords(ctx context.Context, removals map[string]registry.Removal, topics map[string]*schemas.Topic) error {
+	for name := range removals {
+		d := removals[name]
+		if d.Ended == nil {
+			continue // it takes them itself
+		}
+		for _, first := range d.Firsts() {
+			if t := topics[name]; t != nil && t.First == first {
+				continue // it is back, by a copy from before
+			}
+			token := schemas.FrontTopic(name, first)
+			for _, front := range []string{schemas.StreamDocs, schemas.StreamTimers} {
+				if err := r.takeOutLateOf(ctx, name, front, schemas.FrontTopicFilter(front, token), "in "+front+" "+token); err != nil {
+					return err
+				}
+			}
+			if err := r.takeOutLateOf(ctx, name, schemas.StreamDocs, schemas.DocLockTopicFilter(token), "locks "+token); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takeOutLateOf takes out what a filter selects in a front, some at a time. where names it in the removal.
+func (r *Router) takeOutLateOf(ctx context.Context, topic, front, filter, where string) error {
+	subjects, err := streams.Subjects(ctx, r.js, front, filter)
+	if err != nil || len(subjects) == 0 {
+		return err
+	}
+	s, err := streams.Open(ctx, r.js, front)
+	if err != nil {
+		return fmt.Errorf("router: stream %s: %w", front, err)
+	}
+	var found []late
+	_, err = streams.Headers(ctx, r.js, front, filter, 1, func(m *streams.Message) error {
+		if len(found) == maxLate {
+			return errEnough
+		}
+		found = append(found, late{m.Sequence, 1, m.Header.Get(schemas.HeaderBy), m.Time})
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) || len(found) == 0 {
+		return err
+	}
+	d, err := r.cfg.Registry.AmendRemoval(ctx, topic, func(d *registry.Removal) bool {
+		for _, m := range found {
+			d.Late.Count(where, m.seq, m.events, m.producer, m.at)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	r.cfg.Hooks.fault(topic, where, lateFault(len(found), &d))
+	if err := streams.PurgeWith(ctx, s, filter, jetstream.WithPurgeSequence(found[len(found)-1].seq+1)); err != nil {
+		return fmt.Errorf("router: %w", err)
+	}
+	return nil
+}
+
 // errEnough ends a read at maxLate.
 var errEnough = errors.New("enough")
 

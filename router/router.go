@@ -211,7 +211,7 @@ func (r *Router) work(ctx context.Context, id laneID, at *running) {
 		began := time.Now()
 		l := &lane{
 			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace, copies: r.copies,
-			source: laneSource(topic.Front(), id.topic, id.lane), active: map[schemas.Month]*shardState{},
+			source: laneSource(topic, topic.Front(), id.lane), active: map[schemas.Month]*shardState{},
 			started: &at.started,
 		}
 		l.evaluator.topic, l.evaluator.key = topic, r.cfg.PrivacyKey

@@ -27,11 +27,13 @@ const maxUnroutableSources = 200
 
 // sweepUnroutable sweeps until ctx ends.
 func (r *Router) sweepUnroutable(ctx context.Context) {
+	round := 0
 	for range backoff.Ticks(ctx, r.cfg.Discover) {
 		if !r.members.Owns("strays") {
 			continue
 		}
-		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
+		round++
+		if err := r.sweep(ctx, round%lateEvery == 0); err != nil && ctx.Err() == nil {
 			r.cfg.Hooks.fault(schemas.NoTopic, "", err)
 		}
 	}
@@ -59,7 +61,7 @@ func unroutableOf(subject string, topics map[string]*schemas.Topic) (unroutable,
 		return unroutable{}, false
 	}
 	if laneErr == nil && schemas.ValidateTopicName(name) == nil && !front {
-		return unroutable{laneSource("", name, token), t}, true
+		return unroutable{laneSource(&schemas.Topic{Name: name}, "", token), t}, true
 	}
 	return unroutable{subjectSource(subject), t}, true
 }
@@ -80,8 +82,11 @@ func namedTopic(subject string) string {
 	return name
 }
 
-// sweep deals with the strays that are in EVENTS now.
-func (r *Router) sweep(ctx context.Context) error {
+// lateEvery is how many sweeps pass between two looks for late records in fronts, which nothing waits for.
+const lateEvery = 5
+
+// sweep deals with the strays that are in EVENTS now, and where fronts is set with those in the fronts.
+func (r *Router) sweep(ctx context.Context, fronts bool) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	info, err := streams.Info(ctx, r.js, schemas.StreamEvents)
@@ -109,6 +114,11 @@ func (r *Router) sweep(ctx context.Context) error {
 	topics := make(map[string]*schemas.Topic, len(list))
 	for i := range list {
 		topics[list[i].Name] = &list[i]
+	}
+	if fronts {
+		if err := r.takeOutLateRecords(ctx, removals, topics); err != nil {
+			return err
+		}
 	}
 	found := map[string]unroutable{}
 	for subject := range subjects {

@@ -61,9 +61,34 @@ const (
 	OpReleased = "released"
 )
 
-// Subjects of the fronts.
+// Subjects of the fronts. Their topic is a token (FrontTopic): each topic that a name had has its own, so that what
+// was written for one that was removed is under no subject of the next, however late it comes.
 
-// DocSubject is docs.<topic>.<lane>.<id>.
+// FrontTopic is a topic's token in subjects of fronts: its name, and where that was another topic's before, ~ and the schema version
+// that it began with.
+func FrontTopic(name string, first int) string {
+	if first == 0 {
+		return name
+	}
+	return name + "~" + strconv.Itoa(first)
+}
+
+// InFronts is the topic's token in subjects of fronts.
+func (t *Topic) InFronts() string { return FrontTopic(t.Name, t.First) }
+
+// ParseFrontTopic splits a token of FrontTopic.
+func ParseFrontTopic(token string) (name string, first int, err error) {
+	name, text, again := strings.Cut(token, "~")
+	if !again {
+		return name, 0, nil
+	}
+	if first, err = strconv.Atoi(text); err != nil || first < 1 || FrontTopic(name, first) != token {
+		return token, 0, fmt.Errorf("%w: %q does not name a topic of a front", ErrSubject, token)
+	}
+	return name, first, nil
+}
+
+// DocSubject is docs.<topic>.<lane>.<id>, of a topic's token.
 func DocSubject(topic string, lane int, id string) string {
 	return tokenDocs + "." + topic + "." + strconv.Itoa(lane) + "." + id
 }
@@ -100,7 +125,7 @@ func DocTokens(subject string) (topic, lane, id string, err error) {
 	return t[1], t[2], t[3], err
 }
 
-// TimerSubject is timers.<topic>.<lane>.<group>.<slot>.<id>.
+// TimerSubject is timers.<topic>.<lane>.<group>.<slot>.<id>, of a topic's token.
 func TimerSubject(topic string, lane int, group string, slot int, id string) string {
 	return strings.Join([]string{tokenTimers, topic, strconv.Itoa(lane), group, strconv.Itoa(slot), id}, ".")
 }
@@ -131,26 +156,34 @@ func FrontBlankSubject(front, topic string) string {
 	return DocLockSubject(topic, 0, "~"+lane) // no document has such an id, and so no lock
 }
 
-// SourceFilter selects the messages of a lane in a front, or in EVENTS where front is empty.
-func SourceFilter(front, topic, lane string) string {
+// SourceFilter selects the messages of a lane of the topic in a front, or in EVENTS where front is empty.
+func (t *Topic) SourceFilter(front, lane string) string {
 	switch front {
 	case StreamDocs:
-		return DocLaneFilter(topic, lane)
+		return DocLaneFilter(t.InFronts(), lane)
 	case StreamTimers:
-		return TimerLaneFilter(topic, lane)
+		return TimerLaneFilter(t.InFronts(), lane)
 	}
-	return LaneFilter(topic, lane)
+	return LaneFilter(t.Name, lane)
 }
 
-// SourceTopicFilter selects the messages of a topic in a front, or in EVENTS where front is empty.
-func SourceTopicFilter(front, topic string) string {
+// SourceTopicFilter selects the messages of the topic in a front, or in EVENTS where front is empty.
+func (t *Topic) SourceTopicFilter(front string) string {
+	if front == "" {
+		return TopicFilter(t.Name)
+	}
+	return FrontTopicFilter(front, t.InFronts())
+}
+
+// FrontTopicFilter selects the messages of a topic (Topic.InFronts, or AnyTopic) in a front.
+func FrontTopicFilter(front, topic string) string {
 	switch front {
 	case StreamDocs:
 		return DocTopicFilter(topic)
 	case StreamTimers:
 		return TimerTopicFilter(topic)
 	}
-	return TopicFilter(topic)
+	return ""
 }
 
 // SourceLane is the lane token of a subject of a front, or of EVENTS where front is empty.

@@ -64,6 +64,33 @@ func TestSubjectsReadBack(t *testing.T) {
 	})
 }
 
+// TestFrontTopics holds that each topic a name had has subjects of its own in fronts, and that they read back.
+func TestFrontTopics(t *testing.T) {
+	seen := map[string]bool{}
+	for _, first := range []int{0, 2, 17} {
+		topic := NewTopic("app")
+		topic.First = first
+		name, got, err := ParseFrontTopic(topic.InFronts())
+		if err != nil || name != "app" || got != first {
+			t.Errorf("%q reads back as %q %d, %v", topic.InFronts(), name, got, err)
+		}
+		for _, subject := range []string{DocSubject(topic.InFronts(), 0, "id"), DocLockSubject(topic.InFronts(), 0, "id"), TimerSubject(topic.InFronts(), 0, "g", 1, "id")} {
+			if seen[subject] {
+				t.Errorf("%s is of two topics", subject)
+			}
+			seen[subject] = true
+		}
+		if key, err := ParseTimerSubject(TimerSubject(topic.InFronts(), 3, "g", 1, "id")); err != nil || key != (TimerKey{"app", first, 3, "g", 1, "id"}) {
+			t.Errorf("a timer's subject reads back as %+v, %v", key, err)
+		}
+	}
+	for _, token := range []string{"app~", "app~0", "app~-1", "app~02", "app~x", "app~1~2"} {
+		if name, first, err := ParseFrontTopic(token); err == nil {
+			t.Errorf("%q is read as %q %d", token, name, first)
+		}
+	}
+}
+
 // Lanes are FNV-1a 32 of the key, as hash/fnv and NATS's partition() have it.
 func TestLanes(t *testing.T) {
 	topic := NewTopic("app")

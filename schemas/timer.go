@@ -101,6 +101,7 @@ func TimerSlot(id string, slots int) int {
 // TimerKey is where a timer lives in the stream TIMERS.
 type TimerKey struct {
 	Topic string
+	First int // Topic.First
 	Lane  int
 	Group string
 	Slot  int
@@ -115,14 +116,17 @@ func NewTimerKey(topic, group, id string, slots, lanes int) TimerKey {
 
 // Subject is timers.<topic>.<lane>.<group>.<slot>.<id>.
 func (k TimerKey) Subject() string {
-	return TimerSubject(k.Topic, k.Lane, k.Group, k.Slot, k.ID)
+	return TimerSubject(FrontTopic(k.Topic, k.First), k.Lane, k.Group, k.Slot, k.ID)
 }
 
 // ParseTimerSubject splits timers.<topic>.<lane>.<group>.<slot>.<id>. A subject whose slot is not
 // that of its id in some group is not found out here: the number of slots is the group's.
 func ParseTimerSubject(subject string) (k TimerKey, err error) {
-	var lane, slot string
-	if k.Topic, lane, k.Group, slot, k.ID, err = TimerTokens(subject); err != nil {
+	var topic, lane, slot string
+	if topic, lane, k.Group, slot, k.ID, err = TimerTokens(subject); err != nil {
+		return TimerKey{}, err
+	}
+	if k.Topic, k.First, err = ParseFrontTopic(topic); err != nil {
 		return TimerKey{}, err
 	}
 	if k.Lane, err = ParseLane(lane); err != nil {

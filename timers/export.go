@@ -28,7 +28,7 @@ func (t *Timers) Export(ctx context.Context, group string, f func(*Timer) error)
 	if _, err := t.group(ctx, group); err != nil {
 		return 0, err
 	}
-	last, err := t.records(ctx, schemas.TimerGroupFilter(t.topic.Name, group), nil)
+	last, err := t.records(ctx, schemas.TimerGroupFilter(t.topic.InFronts(), group), nil)
 	if err != nil {
 		return 0, err
 	}

@@ -49,7 +49,7 @@ func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error)
 	if err != nil {
 		return Page{}, err
 	}
-	last, err := t.records(ctx, schemas.TimerGroupFilter(t.topic.Name, group), nil)
+	last, err := t.records(ctx, schemas.TimerGroupFilter(t.topic.InFronts(), group), nil)
 	if err != nil {
 		return Page{}, err
 	}

@@ -150,7 +150,7 @@ func (hs *holdings) of(group string) *holding {
 // dropGone takes those out of the count that are not in the front any more.
 func (t *Timers) dropGone(ctx context.Context, g *timer.Group, h *holding) error {
 	began := time.Now()
-	subjects, err := streams.Subjects(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.Name, g.Name))
+	subjects, err := streams.Subjects(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.InFronts(), g.Name))
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (t *Timers) dropGone(ctx context.Context, g *timer.Group, h *holding) error
 // readHolding reads on what happened to the group's timers.
 func (t *Timers) readHolding(ctx context.Context, g *timer.Group, h *holding) error {
 	began := time.Now()
-	_, err := streams.Headers(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.Name, g.Name), h.upTo+1, func(m *streams.Message) error {
+	_, err := streams.Headers(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.InFronts(), g.Name), h.upTo+1, func(m *streams.Message) error {
 		h.upTo = max(h.upTo, m.Sequence)
 		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
 		if err != nil {

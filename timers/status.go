@@ -41,7 +41,7 @@ func (t *Timers) Status(ctx context.Context) ([]Status, error) {
 		return nil, err
 	}
 	bytes := map[string]int64{}
-	last, err := t.records(ctx, schemas.TimerTopicFilter(t.topic.Name), func(r *timer.Record, size int64) { bytes[r.Key.Group] += size })
+	last, err := t.records(ctx, schemas.TimerTopicFilter(t.topic.InFronts()), func(r *timer.Record, size int64) { bytes[r.Key.Group] += size })
 	if err != nil {
 		return nil, err
 	}

@@ -23,11 +23,12 @@ import (
 
 // Timers are the timers of one topic. It is safe for concurrent use.
 type Timers struct {
-	js    jetstream.JetStream
-	reg   *registry.Registry
-	w     *fronts.Writer
-	topic schemas.Topic
-	cfg   Config
+	js      jetstream.JetStream
+	reg     *registry.Registry
+	w       *fronts.Writer
+	topic   schemas.Topic
+	removed *registry.Guard
+	cfg     Config
 	// ledger says what is being erased.
 	ledger *registry.LedgerCache
 
@@ -71,7 +72,9 @@ func Open(ctx context.Context, nc *nats.Conn, reg *registry.Registry, topic stri
 		return nil, err
 	}
 	t := &Timers{js: js, reg: reg, w: w, cfg: cfg, ledger: registry.NewLedgerCache(reg), groups: map[string]cached{}}
+	read := time.Now()
 	t.topic, err = t.look(ctx, topic)
+	t.removed = registry.NewGuard(reg, t.topic, read)
 	return t, err
 }
 
@@ -98,7 +101,7 @@ func (t *Timers) look(ctx context.Context, topic string) (schemas.Topic, error) 
 // which another Open would have to read again.
 func (t *Timers) Current(ctx context.Context) (bool, error) {
 	d, err := t.look(ctx, t.topic.Name)
-	return err == nil && d.Lanes == t.topic.Lanes, err
+	return err == nil && d.Lanes == t.topic.Lanes && d.First == t.topic.First, err
 }
 
 // ApplyGroup declares a group or changes it (registry.AmendTimerGroup), and its topic before it.
@@ -305,11 +308,15 @@ func (t *Timers) group(ctx context.Context, name string) (timer.Group, error) {
 }
 
 func (t *Timers) key(ctx context.Context, group, id string) (timer.Group, schemas.TimerKey, error) {
+	if err := t.removed.Check(ctx); err != nil {
+		return timer.Group{}, schemas.TimerKey{}, err
+	}
 	g, err := t.group(ctx, group)
 	if err != nil {
 		return g, schemas.TimerKey{}, err
 	}
 	key, err := g.Key(id, t.topic.Lanes)
+	key.First = t.topic.First
 	return g, key, err
 }
 
@@ -354,6 +361,9 @@ func (t *Timers) put(ctx context.Context, prev, next *timer.Record, expect uint6
 		return err
 	}
 	next.Seq, err = t.w.Put(ctx, fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect, For: purposeOf(prev, next)})
+	if err == nil {
+		err = t.removed.Check(ctx) // free, unless the write stood still: what it left is of no topic then
+	}
 	return err
 }
 

@@ -17,15 +17,15 @@ import (
 // sequences that were given before, and would never be routed. topics are all topics: those of a front share its sequences.
 func CheckWhole(ctx context.Context, js jetstream.JetStream, front string, topics []schemas.Topic) error {
 	for i := range topics {
-		name := topics[i].Name
-		if topics[i].Front() != front {
+		t := &topics[i]
+		if t.Front() != front {
 			continue
 		}
-		routed, err := streams.Checkpoints(ctx, js, name)
+		routed, err := streams.Checkpoints(ctx, js, t.Name)
 		if err != nil {
 			return err
 		}
-		misfits, err := streams.Misfits(ctx, js, name, routed)
+		misfits, err := streams.Misfits(ctx, js, t, routed)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func CheckWhole(ctx context.Context, js jetstream.JetStream, front string, topic
 			lanes = append(lanes, lane)
 		}
 		if slices.Sort(lanes); len(lanes) > 0 {
-			return fmt.Errorf("%w: lane %s of topic %q: %s; run `almanac repair`", ErrLost, lanes[0], name, misfits[lanes[0]])
+			return fmt.Errorf("%w: lane %s of topic %q: %s; run `almanac repair`", ErrLost, lanes[0], t.Name, misfits[lanes[0]])
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func CheckCopies(ctx context.Context, js jetstream.JetStream, front string, topi
 			if copied.Front != front || !cp.Forgets(&copied) {
 				continue
 			}
-			why, err := streams.Misfit(ctx, js, copied.LaneFilter(t.Name, lane), &copied)
+			why, err := streams.Misfit(ctx, js, copied.LaneFilter(t, lane), &copied)
 			if err != nil {
 				return err
 			}

@@ -25,6 +25,8 @@ var ErrRemoving = errors.New("the topic is being removed")
 type Removal struct {
 	// Topic as it was.
 	Topic schemas.Topic `json:"topic"`
+	// Before are the topics of the name that were removed earlier, each by its First, the newest MaxBefore of them.
+	Before []int `json:"before,omitempty"`
 	// Began and Ended are by the clock of the process that wrote them; Ended is nil while the removal is under way.
 	Began time.Time  `json:"began"`
 	Ended *time.Time `json:"ended,omitempty"`
@@ -46,6 +48,26 @@ type Late struct {
 	Producers []string `json:"producers,omitempty"`
 	// UpTo is the sequence of EVENTS up to which each lane is counted.
 	UpTo map[string]uint64 `json:"up_to,omitempty"`
+}
+
+// MaxBefore bounds the earlier topics of a name that a removal knows.
+const MaxBefore = 100
+
+// Had reports whether a removed topic of the name is known that began with a schema version (Topic.First).
+func (d *Removal) Had(first int) bool {
+	return d.Topic.Name != "" && (d.Topic.First == first || slices.Contains(d.Before, first))
+}
+
+// Firsts are the removed topics of the name, each by its First.
+func (d *Removal) Firsts() []int { return append(slices.Clone(d.Before), d.Topic.First) }
+
+// next is the list of the topics before the one that is removed after d.
+func (d *Removal) next(first int) []int {
+	if d.Topic.Name == "" || d.Topic.First == first { // the first, or the same again
+		return d.Before
+	}
+	before := append(slices.Clone(d.Before), d.Topic.First)
+	return before[max(0, len(before)-MaxBefore):]
 }
 
 // MaxLateProducers bounds the producers that a removal names.
@@ -173,6 +195,7 @@ func (r *Registry) BeginRemoval(ctx context.Context, topic string, now time.Time
 		case err != nil:
 			return next, err
 		}
+		next.Before = was.next(next.Topic.First)
 		c := &change{key: next.key(), rev: next.rev, v: &next}
 		if err = r.commit(ctx, c); err == nil {
 			next.rev = c.rev

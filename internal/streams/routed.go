@@ -70,10 +70,10 @@ func Checkpoints(ctx context.Context, js jetstream.JetStream, topic string) (map
 // Misfits returns the lanes whose checkpoint EVENTS does not fit, with the reason:
 // those that their routers do not go on with before that is settled. A checkpoint that
 // was read before its router settled it is read again, and replaced in routed.
-func Misfits(ctx context.Context, js jetstream.JetStream, topic string, routed map[string]checkpoint.Checkpoint) (map[string]string, error) {
+func Misfits(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]checkpoint.Checkpoint) (map[string]string, error) {
 	out := map[string]string{}
 	for lane, cp := range routed {
-		why, err := Misfit(ctx, js, cp.LaneFilter(topic, lane), &cp)
+		why, err := Misfit(ctx, js, cp.LaneFilter(t, lane), &cp)
 		if err != nil {
 			return nil, err
 		}
@@ -84,13 +84,13 @@ func Misfits(ctx context.Context, js jetstream.JetStream, topic string, routed m
 	if len(out) == 0 {
 		return out, nil
 	}
-	now, err := Checkpoints(ctx, js, topic)
+	now, err := Checkpoints(ctx, js, t.Name)
 	if err != nil {
 		return nil, err
 	}
 	for lane := range out {
 		cp := now[lane]
-		if out[lane], err = Misfit(ctx, js, cp.LaneFilter(topic, lane), &cp); err != nil {
+		if out[lane], err = Misfit(ctx, js, cp.LaneFilter(t, lane), &cp); err != nil {
 			return nil, err
 		}
 		if routed[lane] = cp; out[lane] == "" {
@@ -126,7 +126,7 @@ func Waiting(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, rout
 	if front != "" {
 		upTo.Seq = math.MaxUint64
 	}
-	_, err = Headers(ctx, js, cmp.Or(front, schemas.StreamEvents), schemas.SourceTopicFilter(front, t.Name), from, func(msg *Message) error {
+	_, err = Headers(ctx, js, cmp.Or(front, schemas.StreamEvents), t.SourceTopicFilter(front), from, func(msg *Message) error {
 		lane, ok := schemas.SourceLane(front, msg.Subject)
 		if !ok || !(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}).UpTo(upTo) || schemas.IsBlank(msg.Header, nil) {
 			return nil

@@ -104,8 +104,8 @@ func (c *Checkpoint) Remember(id schemas.Shard, t Tail) {
 func (c *Checkpoint) Stream() string { return cmp.Or(c.Front, schemas.StreamEvents) }
 
 // LaneFilter selects the messages of the checkpoint's lane in its stream.
-func (c *Checkpoint) LaneFilter(topic, lane string) string {
-	return schemas.SourceFilter(c.Front, topic, lane)
+func (c *Checkpoint) LaneFilter(t *schemas.Topic, lane string) string {
+	return t.SourceFilter(c.Front, lane)
 }
 
 // SourceOf is the message that the checkpoint stands at.

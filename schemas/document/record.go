@@ -17,6 +17,7 @@ import (
 // Record is a version of a document.
 type Record struct {
 	Topic string
+	First int    // Topic.First
 	Lane  string // as in the subject
 	ID    string
 	Path  string
@@ -60,7 +61,7 @@ func (r *Record) RowSeq() uint64 {
 // Subject returns the record's subject.
 func (r *Record) Subject() string {
 	n, _ := strconv.Atoi(r.Lane)
-	return schemas.DocSubject(r.Topic, n, r.ID)
+	return schemas.DocSubject(schemas.FrontTopic(r.Topic, r.First), n, r.ID)
 }
 
 // Header returns the record's headers but for the nonce.
@@ -89,7 +90,11 @@ func (r *Record) Header() nats.Header {
 // data is nil where only headers were read.
 func Parse(subject string, seq uint64, h nats.Header, data []byte, size int) (r Record, err error) {
 	r = Record{Seq: seq, Op: h.Get(schemas.HeaderOp), Path: h.Get(schemas.HeaderPath), By: h.Get(schemas.HeaderBy), User: h.Get(schemas.HeaderUser), Body: data}
-	if r.Topic, r.Lane, r.ID, err = schemas.DocTokens(subject); err != nil {
+	topic := ""
+	if topic, r.Lane, r.ID, err = schemas.DocTokens(subject); err != nil {
+		return r, err
+	}
+	if r.Topic, r.First, err = schemas.ParseFrontTopic(topic); err != nil {
 		return r, err
 	}
 	if err := CheckID(schemas.Documents{}, r.ID); err != nil {

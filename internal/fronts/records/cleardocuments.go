@@ -38,7 +38,7 @@ func clearDocument(t *schemas.Topic, last *Last, m *Meant, fence uint64) Clearin
 		}
 		// Its removal is meant too, and older versions stay: another removal follows.
 		lane := document.Lane(t, d.ID)
-		return Clearing{Put: removal(&document.Record{Topic: t.Name, Lane: strconv.Itoa(lane), ID: d.ID, Path: d.Path, Version: d.Version, Created: d.Created}, last.At)}
+		return Clearing{Put: removal(&document.Record{Topic: t.Name, First: t.First, Lane: strconv.Itoa(lane), ID: d.ID, Path: d.Path, Version: d.Version, Created: d.Created}, last.At)}
 	}
 	what, upTo := clears(r, fence, d)
 	if what == clearRemove {
@@ -69,7 +69,7 @@ func removal(r *document.Record, expect uint64) func(now int64) (fronts.Record, 
 	return func(now int64) (fronts.Record, error) {
 		changed := schemas.ChangedAfter(r.Changed, now)
 		gone := document.Record{
-			Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: min(r.Created, changed),
+			Topic: r.Topic, First: r.First, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: min(r.Created, changed),
 			Changed: changed, By: "erasure",
 		}
 		return fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: expect, For: fronts.End}, nil

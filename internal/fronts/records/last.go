@@ -42,13 +42,13 @@ func (l *Last) take(k *Kind, m *streams.Message) {
 // ReadLast reads the newest record of each of a topic's keys, by subject: some 300 bytes each of documents and 700
 // of timers.
 func (k *Kind) ReadLast(ctx context.Context, js jetstream.JetStream, t *schemas.Topic) (map[string]Last, error) {
-	return k.Walk(ctx, js, t.Name, func(m *streams.Message) bool { return k.Whose(t, m.Subject) })
+	return k.Walk(ctx, js, t.InFronts(), func(m *streams.Message) bool { return k.Whose(t, m.Subject) })
 }
 
-// Walk is ReadLast of those messages that take says, of a topic or of any.
+// Walk is ReadLast of those messages that take says, of a topic (Topic.InFronts) or of any.
 func (k *Kind) Walk(ctx context.Context, js jetstream.JetStream, topic string, take func(*streams.Message) bool) (map[string]Last, error) {
 	last := map[string]Last{}
-	_, err := streams.Headers(ctx, js, k.Front, schemas.SourceTopicFilter(k.Front, topic), 1, func(m *streams.Message) error {
+	_, err := streams.Headers(ctx, js, k.Front, schemas.FrontTopicFilter(k.Front, topic), 1, func(m *streams.Message) error {
 		if take(m) {
 			l := last[m.Subject]
 			l.take(k, m)

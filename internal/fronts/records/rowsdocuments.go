@@ -50,7 +50,7 @@ func newestVersions(ctx context.Context, db *tables.DB, topic string, lane int, 
 
 func newestDocuments(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, f func(Row) error) error {
 	return newestVersions(ctx, db, t.Name, lane, docIDs(subjects), func(v *version) error {
-		return f(Row{Subject: schemas.DocSubject(t.Name, document.Lane(t, v.ID), v.ID), Seq: v.Seq, Place: &schemas.FrontPlace{Month: v.Month, Shard: v.Shard, Seq: v.Seq}, of: v})
+		return f(Row{Subject: schemas.DocSubject(t.InFronts(), document.Lane(t, v.ID), v.ID), Seq: v.Seq, Place: &schemas.FrontPlace{Month: v.Month, Shard: v.Shard, Seq: v.Seq}, of: v})
 	})
 }
 
@@ -82,7 +82,7 @@ func meantDocuments(ctx context.Context, db *tables.DB, t *schemas.Topic, lane i
 			return err
 		}
 		m.Last, m.All, m.Path = last == 1, all == 1, m.Path[1:]
-		out = append(out, Meant{Subject: schemas.DocSubject(t.Name, document.Lane(t, m.ID), m.ID), of: &m})
+		out = append(out, Meant{Subject: schemas.DocSubject(t.InFronts(), document.Lane(t, m.ID), m.ID), of: &m})
 		return nil
 	})
 	return out, unlessNoTable(err)

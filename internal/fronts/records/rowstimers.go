@@ -27,7 +27,7 @@ type transition struct {
 
 // timerKey is where a timer lives in TIMERS.
 func timerKey(t *schemas.Topic, group string, slot int, id string) schemas.TimerKey {
-	return schemas.TimerKey{Topic: t.Name, Lane: slot % t.Lanes, Group: group, Slot: slot, ID: id}
+	return schemas.TimerKey{Topic: t.Name, First: t.First, Lane: slot % t.Lanes, Group: group, Slot: slot, ID: id}
 }
 
 // Key is where the timer lives in TIMERS.

@@ -147,7 +147,7 @@ func (c *Cleaner) eachKept(ctx context.Context, w *walk, k *kept, f func([]met) 
 // the end.
 func (c *Cleaner) someKept(ctx context.Context, w *walk, k *kept, from uint64) (some []met, next uint64, err error) {
 	front := w.topic.Front()
-	_, err = streams.Headers(ctx, c.js, front, schemas.SourceFilter(front, w.topic.Name, strconv.Itoa(w.lane)), from, func(m *streams.Message) error {
+	_, err = streams.Headers(ctx, c.js, front, w.topic.SourceFilter(front, strconv.Itoa(w.lane)), from, func(m *streams.Message) error {
 		r, err := w.kind.Parse(m)
 		if err != nil || !schemas.Literal(m.Subject) || !k.has(m.Sequence, r) {
 			return nil

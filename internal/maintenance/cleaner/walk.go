@@ -98,7 +98,7 @@ func (c *Cleaner) steps(ctx context.Context, w *walk, at progress, out *leaving)
 func (c *Cleaner) look(ctx context.Context, w *walk, after progress) (records []met, next progress, err error) {
 	next = progress{at: after.at, next: max(after.at, w.end) + 1}
 	front := w.topic.Front()
-	_, err = streams.Headers(ctx, c.js, front, schemas.SourceFilter(front, w.topic.Name, strconv.Itoa(w.lane)), after.at+1, func(m *streams.Message) error {
+	_, err = streams.Headers(ctx, c.js, front, w.topic.SourceFilter(front, strconv.Itoa(w.lane)), after.at+1, func(m *streams.Message) error {
 		if m.Sequence > w.upTo || w.now.Sub(m.Time) < w.age || len(records) == maxSeen {
 			next.next, next.stored = m.Sequence, m.Time
 			return errEnough

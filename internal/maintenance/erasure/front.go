@@ -165,7 +165,11 @@ func overwriteOrder(seqs []uint64) {
 // alone those are told by their headers; what a filter means is gone once it is erased.
 func (x *Eraser) frontHolding(ctx context.Context, e *ledger.Erasure) (Holding, error) {
 	h, k := Holding{Stream: e.Front}, records.OfFront(e.Front)
-	_, err := streams.Headers(ctx, x.js, e.Front, schemas.SourceTopicFilter(e.Front, e.Topic), 1, func(msg *streams.Message) error {
+	t, err := x.cfg.Registry.Topic(ctx, e.Topic)
+	if err != nil {
+		return h, err
+	}
+	_, err = streams.Headers(ctx, x.js, e.Front, t.SourceTopicFilter(e.Front), 1, func(msg *streams.Message) error {
 		r, err := k.Parse(msg)
 		if err != nil || r.Row > e.Fence || r.Changed < e.From || r.Changed > e.To {
 			return nil

@@ -140,7 +140,7 @@ type lane struct {
 // suspects reads the headers of a lane of a front for records that erasures may mean.
 func (x *Eraser) suspects(ctx context.Context, t *schemas.Topic, front string, n int, by map[string]*ledger.Erasure) (*lane, error) {
 	l := &lane{lane: n, kind: records.OfFront(front), groups: map[string]*group{}, last: map[string]uint64{}, stays: map[string]bool{}}
-	_, err := streams.Headers(ctx, x.js, front, schemas.SourceFilter(front, t.Name, fmt.Sprint(n)), 1, func(m *streams.Message) error {
+	_, err := streams.Headers(ctx, x.js, front, t.SourceFilter(front, fmt.Sprint(n)), 1, func(m *streams.Message) error {
 		r, err := l.kind.Parse(m)
 		if err != nil {
 			return nil // not a record

@@ -61,6 +61,10 @@
 // from the last of this one (schemas.Topic.First), so a router knows late frames by theirs then too, and counts them the same way. Bare
 // JSON names no version: it is of the new topic.
 //
+// A document, a lock or a timer may stand still between its writer's last look and NATS until all has ended. In fronts the name's next topic
+// has other subjects (schemas.FrontTopic), so nothing of it is there. A router looks under the subjects of the topics that the entry knows,
+// takes out what came, and counts it.
+//
 // # Copies from before
 //
 // ClickHouse has a copy of the entry. So a NATS that was restored from a copy from before the removal, and has the topic again, hears

@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,20 +42,48 @@ type place struct {
 	filters []string
 }
 
-// places are all streams that may hold something of a topic, whatever kind it was.
-func places(topic string) []place {
+// places are all streams that may hold something of a topic, whatever kind it was, and of those of its name before it.
+func places(topic string, firsts []int) []place {
+	var docs, timers []string
+	for _, first := range firsts {
+		token := schemas.FrontTopic(topic, first)
+		docs, timers = append(docs, schemas.DocsFilters(token)...), append(timers, schemas.TimerTopicFilter(token))
+	}
 	return []place{
 		{schemas.StreamEvents, []string{schemas.TopicFilter(topic)}},
-		{schemas.StreamDocs, schemas.DocsFilters(topic)},
-		{schemas.StreamTimers, []string{schemas.TimerTopicFilter(topic)}},
+		{schemas.StreamDocs, docs},
+		{schemas.StreamTimers, timers},
 		{schemas.StreamShards, []string{schemas.ShardsFilter(topic), schemas.GivenFilter(topic), schemas.DeadSubject(topic), schemas.RoutedFilter(topic)}},
 	}
+}
+
+// firstsOf are the topics that a name has had, each by its First.
+func firstsOf(ctx context.Context, reg *registry.Registry, topic string) ([]int, error) {
+	firsts := []int{0}
+	d, err := reg.Removal(ctx, topic)
+	if err == nil {
+		firsts = append(firsts, d.Firsts()...)
+	} else if !errors.Is(err, registry.ErrNotFound) {
+		return nil, err
+	}
+	t, err := reg.AskedTopic(ctx, topic)
+	if err == nil {
+		firsts = append(firsts, t.First)
+	} else if !errors.Is(err, schemas.ErrUnknownTopic) {
+		return nil, err
+	}
+	slices.Sort(firsts)
+	return slices.Compact(firsts), nil
 }
 
 // Look counts what there is of a topic.
 func Look(ctx context.Context, cfg Config, topic string) (*Left, error) {
 	left := &Left{Messages: map[string]uint64{}}
-	for _, p := range places(topic) {
+	firsts, err := firstsOf(ctx, cfg.Registry, topic)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places(topic, firsts) {
 		for _, filter := range p.filters {
 			subjects, err := streams.Subjects(ctx, cfg.Registry.JetStream(), p.stream, filter)
 			if err != nil {
@@ -65,7 +94,6 @@ func Look(ctx context.Context, cfg Config, topic string) (*Left, error) {
 			}
 		}
 	}
-	var err error
 	if left.Tables, err = cfg.DB.OfTopic(ctx, topic); err != nil {
 		return nil, fmt.Errorf("removal: %w", err)
 	}

@@ -123,7 +123,11 @@ func (r *run) takeAll(ctx context.Context) error {
 		return err
 	}
 	js := r.Registry.JetStream()
-	for _, p := range places(r.topic) {
+	firsts, err := firstsOf(ctx, r.Registry, r.topic)
+	if err != nil {
+		return err
+	}
+	for _, p := range places(r.topic, firsts) {
 		r.Step("purging " + p.stream)
 		s, err := streams.Open(ctx, js, p.stream)
 		if err != nil {

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func (r *Repairer) putAgain(ctx context.Context, a *Action) error {
 		return err
 	}
 	ends := append(marks, a.ends...)
-	if err := w.Mark(ctx, schemas.FrontBlankSubject(a.Where, a.Topic), ends.names()); err != nil {
+	if err := w.Mark(ctx, schemas.FrontBlankSubject(a.Where, a.topic.InFronts()), ends.names()); err != nil {
 		return err
 	}
 	r.crash("front marked")
@@ -73,7 +74,11 @@ func (r *Repairer) putAgain(ctx context.Context, a *Action) error {
 		return err
 	}
 	for _, subject := range again {
-		if err := r.putKeyAgain(ctx, k, topics[schemas.SourceTopic(subject)], w, subject, young); err != nil {
+		t := topics[schemas.SourceTopic(subject)]
+		if t == nil {
+			continue
+		}
+		if err := r.putKeyAgain(ctx, k, t, w, subject, young); err != nil {
 			return fmt.Errorf("%s: %w; run repair again", k.Name(subject), err)
 		}
 		r.crash("record put again")
@@ -91,14 +96,18 @@ func (r *Repairer) putAgain(ctx context.Context, a *Action) error {
 	return streams.Purge(ctx, r.js, a.Where, schemas.FrontBlankSubject(a.Where, schemas.AnyTopic))
 }
 
-// topicsOf are the topics of some keys, by name. It refuses those with an erasure under way: what it means would be put
-// above its fence.
+// topicsOf are the topics of some keys, by their tokens; nil of one that was removed, of which nothing comes again. It refuses those with
+// an erasure under way: what it means would be put above its fence.
 func (r *Repairer) topicsOf(ctx context.Context, subjects []string) (map[string]*schemas.Topic, error) {
 	topics := map[string]*schemas.Topic{}
 	for _, subject := range subjects {
-		name := schemas.SourceTopic(subject)
-		if topics[name] != nil {
+		token := schemas.SourceTopic(subject)
+		if _, known := topics[token]; known {
 			continue
+		}
+		name, first, err := schemas.ParseFrontTopic(token)
+		if err != nil {
+			return nil, err
 		}
 		if id, err := r.erasing(ctx, name); err != nil {
 			return nil, err
@@ -106,10 +115,14 @@ func (r *Repairer) topicsOf(ctx context.Context, subjects []string) (map[string]
 			return nil, fmt.Errorf("the erasure %q of topic %q is under way; run repair again when it is finished", id, name)
 		}
 		t, err := r.reg.Topic(ctx, name)
-		if err != nil {
-			return nil, err
+		if err == nil && t.First == first {
+			topics[token] = &t
+			continue
 		}
-		topics[name] = &t
+		if d, known := r.reg.Removal(ctx, name); known != nil || !d.Had(first) {
+			return nil, fmt.Errorf("%s: %w", token, cmp.Or(err, known, schemas.ErrUnknownTopic))
+		}
+		topics[token] = nil
 	}
 	return topics, nil
 }

@@ -34,7 +34,7 @@ func (r *Repairer) planFrontLanes(ctx context.Context, t *found, last map[schema
 		have, copied, why := t.lanes[token], t.copies[token], ""
 		if copied.Source > 0 {
 			var err error
-			if why, err = streams.Misfit(ctx, r.js, schemas.SourceFilter(front, t.topic.Name, token), &copied); err != nil {
+			if why, err = streams.Misfit(ctx, r.js, t.topic.SourceFilter(front, token), &copied); err != nil {
 				return err
 			}
 		}

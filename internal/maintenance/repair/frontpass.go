@@ -51,7 +51,7 @@ func (r *Repairer) completeRecords(ctx context.Context, t *found, n int, l *lost
 	next := l.cp
 	passing := next.PassFrom(schemas.Source{Seq: low})
 	fits := true
-	_, err = streams.Headers(ctx, r.js, front, schemas.SourceFilter(front, t.topic.Name, l.token), low+1, func(m *streams.Message) error {
+	_, err = streams.Headers(ctx, r.js, front, t.topic.SourceFilter(front, l.token), low+1, func(m *streams.Message) error {
 		if m.Sequence > high.Seq || !schemas.IsEvent(m.Header, m.Size) {
 			return nil
 		}

@@ -56,7 +56,7 @@ func (fp *frontPlan) addTo(p *Plan) {
 // the front has or will have a mark.
 func (r *Repairer) planLost(ctx context.Context, k *records.Kind, t *schemas.Topic, ends routedEnds, upTo map[int]uint64, marked bool) (*frontPlan, error) {
 	young := youngRecords{}
-	last, err := k.Walk(ctx, r.js, t.Name, func(m *streams.Message) bool { return young.note(ends, m) && k.Whose(t, m.Subject) })
+	last, err := k.Walk(ctx, r.js, t.InFronts(), func(m *streams.Message) bool { return young.note(ends, m) && k.Whose(t, m.Subject) })
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) err
 	if err != nil {
 		return err
 	}
-	blanks, err := streams.Subjects(ctx, r.js, front, schemas.FrontBlankSubject(front, t.Name)) // of a repair that was killed
+	blanks, err := streams.Subjects(ctx, r.js, front, schemas.FrontBlankSubject(front, t.InFronts())) // of a repair that was killed
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (r *Repairer) advance(ctx context.Context, a *Action) error {
 	if err != nil {
 		return err
 	}
-	subject := schemas.FrontBlankSubject(a.Where, a.Topic)
+	subject := schemas.FrontBlankSubject(a.Where, a.topic.InFronts())
 	// The mark stays until what was written since is put again.
 	return w.Advance(ctx, subject, a.ends.names(), a.front, func() { r.crash("front advanced") })
 }

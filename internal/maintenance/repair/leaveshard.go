@@ -20,7 +20,7 @@ func (r *Repairer) planLeave(ctx context.Context, t *schemas.Topic, p *Plan) err
 	if err != nil {
 		return err
 	}
-	misfits, err := streams.Misfits(ctx, r.js, t.Name, routed)
+	misfits, err := streams.Misfits(ctx, r.js, t, routed)
 	if err != nil || len(misfits) > 0 {
 		return err
 	}

@@ -38,8 +38,8 @@ func (v *Verifier) ends(ctx context.Context) (cuts []checkpoint.Cut, err error) 
 
 // forgotten names the lanes whose checkpoint is older than its copy in the registry, where
 // EVENTS does not hold what would be routed again: both streams lost their ends, or EVENTS let go of it.
-func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[string]checkpoint.Checkpoint) (problems []string, err error) {
-	copies, err := v.reg.Copies(ctx, topic)
+func (v *Verifier) forgotten(ctx context.Context, t *schemas.Topic, routed map[string]checkpoint.Checkpoint) (problems []string, err error) {
+	copies, err := v.reg.Copies(ctx, t.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +48,15 @@ func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[strin
 		if !cp.Forgets(&known) {
 			continue
 		}
-		why, err := streams.Misfit(ctx, v.js, known.LaneFilter(topic, lane), &known)
+		why, err := streams.Misfit(ctx, v.js, known.LaneFilter(t, lane), &known)
 		if err == nil && why == "" {
-			why, err = streams.LetGo(ctx, v.js, known.LaneFilter(topic, lane), &cp, &known)
+			why, err = streams.LetGo(ctx, v.js, known.LaneFilter(t, lane), &cp, &known)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if why != "" {
-			problems = append(problems, fmt.Sprintf("%s: %s; the lane's router waits for `almanac repair %s`", schemas.RoutedSubject(topic, lane), cp.BothLost(&known, why), topic))
+			problems = append(problems, fmt.Sprintf("%s: %s; the lane's router waits for `almanac repair %s`", schemas.RoutedSubject(t.Name, lane), cp.BothLost(&known, why), t.Name))
 		}
 	}
 	slices.Sort(problems)

@@ -59,12 +59,12 @@ func (v *Verifier) look(ctx context.Context, t *schemas.Topic) (l *look, err err
 	if l.routed, err = streams.Checkpoints(ctx, v.js, t.Name); err != nil {
 		return nil, err
 	}
-	misfits, err := streams.Misfits(ctx, v.js, t.Name, l.routed)
+	misfits, err := streams.Misfits(ctx, v.js, t, l.routed)
 	if err != nil {
 		return nil, err
 	}
 	l.problem(verifyMisfits(t.Name, misfits)...)
-	forgotten, err := v.forgotten(ctx, t.Name, l.routed)
+	forgotten, err := v.forgotten(ctx, t, l.routed)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (r *Reader) Newest(ctx context.Context, t *schemas.Topic, id string, upTo u
 // History returns all versions of a document, the oldest first.
 func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*document.Record, error) {
 	versions := map[uint64]*document.Record{} // by sequence: lives of an id may have one time of creation
-	err := streams.Gather(ctx, r.js, schemas.StreamDocs, schemas.DocSubject(t.Name, document.Lane(t, id), id), 1, nil, func(msg *streams.Message) (bool, error) {
+	err := streams.Gather(ctx, r.js, schemas.StreamDocs, schemas.DocSubject(t.InFronts(), document.Lane(t, id), id), 1, nil, func(msg *streams.Message) (bool, error) {
 		if rec := parse(msg); rec != nil && rec.Stub == nil {
 			if erased, err := r.Erased(ctx, t, rec); err != nil || erased {
 				return true, err

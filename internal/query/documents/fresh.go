@@ -121,7 +121,7 @@ func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint6
 // lane calls f with the records and stubs of a lane from a sequence on. It asks for a single message
 // first, which is cheap where there is none: for a batch the server counts what is to come.
 func (r *Reader) lane(ctx context.Context, t *schemas.Topic, lane int, from uint64, f func(*document.Record) error) error {
-	filter := schemas.SourceFilter(schemas.StreamDocs, t.Name, fmt.Sprint(lane))
+	filter := t.SourceFilter(schemas.StreamDocs, fmt.Sprint(lane))
 	first, err := streams.DecideNext(ctx, r.js, schemas.StreamDocs, filter, from)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil

@@ -237,7 +237,7 @@ func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.R
 	subjects := make([]string, 0, len(docs))
 	asked := map[string]bool{}
 	for _, d := range docs {
-		if s := schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID); !asked[s] {
+		if s := schemas.DocSubject(t.InFronts(), document.Lane(t, d.ID), d.ID); !asked[s] {
 			asked[s], subjects = true, append(subjects, s)
 		}
 	}
@@ -266,7 +266,7 @@ func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.R
 		})
 		for _, d := range docs {
 			switch {
-			case schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID) != subject:
+			case schemas.DocSubject(t.InFronts(), document.Lane(t, d.ID), d.ID) != subject:
 			case newest != nil && !newest.Removed():
 				out[lifeOf(newest)] = true
 			case newest == nil && replaced: // ClickHouse alone can tell

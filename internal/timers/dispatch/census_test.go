@@ -20,7 +20,7 @@ func TestCensus(t *testing.T) {
 	entry := func(l *run, group string, slot int, id string, due int64) wheel.Entry {
 		return wheel.Entry{Key: schemas.TimerSubject("t", l.number, group, slot, id), Due: due, Seq: 1, Group: unique.Make(group)}
 	}
-	one, other := newRun(newLane(nil, laneID{"t", 0}, 2)), newRun(newLane(nil, laneID{"t", 1}, 2))
+	one, other := newRun(newLane(nil, laneID{topic: "t"}, 2)), newRun(newLane(nil, laneID{topic: "t", number: 1}, 2))
 	one.wheel.Put(entry(one, "a", 0, "later", now+second))
 	one.wheel.Put(entry(one, "a", 0, "due", now-second))
 	one.parked.add(blocker{group: "t.a"}, entry(one, "a", 2, "blocked", now-3*second))

@@ -114,6 +114,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Dispatcher, error) {
 type laneID struct {
 	topic  string
 	number int
+	first  int // Topic.First
 }
 
 // running is a lane at work.
@@ -206,7 +207,7 @@ func (d *Dispatcher) wanted(ctx context.Context) (map[laneID]int, error) {
 		d.groups.set(t.Name, gs)
 		for n := range t.Lanes {
 			if d.members.Owns(Role + "." + t.Name + "." + strconv.Itoa(n)) {
-				lanes[laneID{t.Name, n}] = t.Lanes
+				lanes[laneID{t.Name, n, t.First}] = t.Lanes
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func (l *run) loop(ctx, all context.Context, wg *sync.WaitGroup) error {
 
 // follow reads the lane's headers from the beginning.
 func (l *run) follow(ctx context.Context, out chan<- *streams.Message) error {
-	filter := schemas.TimerLaneFilter(l.topic, strconv.Itoa(l.number))
+	filter := schemas.TimerLaneFilter(schemas.FrontTopic(l.topic, l.first), strconv.Itoa(l.number))
 	feed, err := streams.Follow(ctx, l.d.js, schemas.StreamTimers, streams.Range{Filter: filter, From: 1, HeadersOnly: true}, readAhead)
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func TestEntriesEndWithTheirRun(t *testing.T) {
 	ended, cancel := context.WithCancel(e.ctx)
 	cancel()
 	for n := range topic.Lanes {
-		l := newLane(d, laneID{topic.Name, n}, topic.Lanes)
+		l := newLane(d, laneID{topic.Name, n, topic.First}, topic.Lanes)
 		old := newRun(l)
 		for i := range 2*takeAtOnce + 1 { // Go takes either: a channel with room, or the end
 			name := "paused"
@@ -139,7 +139,7 @@ func TestAGroupIsOfTheRecord(t *testing.T) {
 	}
 	other, _ := d.groups.get(schemas.DefaultTimerTopic, "other")
 	at, _, _ := d.limits.take(&other, "h", time.Now())
-	d.attempt(e.ctx, e.ctx, started{newRun(newLane(d, laneID{schemas.DefaultTimerTopic, 0}, 1)), entry, at}, r)
+	d.attempt(e.ctx, e.ctx, started{newRun(newLane(d, laneID{topic: schemas.DefaultTimerTopic}, 1)), entry, at}, r)
 	if got := c.of("g/x"); !slices.Equal(got, []string{"g"}) {
 		t.Errorf("called under %q", got)
 	}
@@ -160,7 +160,7 @@ func TestOwnClaimIsLookedAtAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newRun(newLane(d, laneID{schemas.DefaultTimerTopic, 0}, 1))
+	l := newRun(newLane(d, laneID{topic: schemas.DefaultTimerTopic}, 1))
 	claimed, _ := d.claim(e.ctx, started{run: l}, r, d.clock.Passed())
 	if claimed == nil {
 		t.Fatal("no claim")
