@@ -213,6 +213,7 @@ backups: setup ## Twenty backups while events flow, each restored, with erasures
 
 hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages' -v ./integration/inputs
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_HOSTILE=all go test -count 1 -timeout 10m -run '^TestReplacedWhileAClientSends$$' -v ./cmd/almanac
 
 tenants: setup ## Two tenants of one topic by token: 10,000 random requests of the one, none of which shows the other
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_TENANT_REQUESTS=10000 $(if $(SEED),ALMANAC_TENANT_SEED=$(SEED)) go test -count 1 -timeout 30m -run '^TestTwoTenants$$' -v ./integration

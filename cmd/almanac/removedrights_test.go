@@ -31,13 +31,14 @@ func removedRights() (all []removedRight) {
 		{access.UserRouter, schemas.SubjectsShards, true},
 		{access.UserSink, "$JS.API.DIRECT.GET.SHARDS", true},
 		{access.UserTimers, schemas.KVSubject(schemas.LeaseKey(schemas.RoleTimers, "*")), true},
+		{access.UserGateway, "$JS.API.STREAM.INFO." + schemas.KVStream, true},
 	}
 	if os.Getenv(removedRightsEnv) == "" {
 		return some
 	}
 	for _, u := range access.NATSUsers() {
 		switch u.Name {
-		case access.UserRouter, access.UserSink, access.UserTimers:
+		case access.UserRouter, access.UserSink, access.UserTimers, access.UserGateway:
 			for _, f := range u.Publish {
 				r := removedRight{user: u.Name, filter: f}
 				for _, s := range some {
@@ -57,7 +58,7 @@ func removedRights() (all []removedRight) {
 func TestRemovedRights(t *testing.T) {
 	t.Parallel()
 	p := newApart(t)
-	commands := map[string][]string{access.UserRouter: {"router"}, access.UserSink: {"sink"}, access.UserTimers: {"timers", "run"}}
+	commands := map[string][]string{access.UserRouter: {"router"}, access.UserSink: {"sink"}, access.UserTimers: {"timers", "run"}, access.UserGateway: {"gateway", "--http", "off", "--otlp-http", "127.0.0.1:0", "--otlp-grpc", "off"}}
 	running := map[string]*daemon{}
 	for user, args := range commands {
 		running[user] = p.part(user, args...)
