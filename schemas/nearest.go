@@ -1,15 +1,24 @@
 package schemas
 
-// Nearest returns the known name nearest to s, for "did you mean"; empty when none is near.
+// Nearest returns the known name nearest to s, the first by name of those that are as near, for "did you mean"; empty when none is near.
 func Nearest(s string, known []string) string {
-	best, at := "", max(2, len(s)/3)+1 // farther than that is another word, not a slip
+	if len(s) > maxNearest {
+		return ""
+	}
+	best, at := "", min(max(1, len(s)/3), len(s)-1)+1 // farther than that is another word, not a slip
 	for _, k := range known {
-		if d := distance(s, k); d < at {
+		if len(k) > maxNearest {
+			continue
+		}
+		if d := distance(s, k); d < at || d == at && best != "" && k < best {
 			best, at = k, d
 		}
 	}
 	return best
 }
+
+// maxNearest bounds the names that are compared: their table has the square of it.
+const maxNearest = 128
 
 // distance is how many letters must be added, dropped, replaced or swapped with
 // their neighbour to make a from b.

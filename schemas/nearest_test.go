@@ -1,6 +1,9 @@
 package schemas
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestDistance(t *testing.T) {
 	t.Parallel()
@@ -12,7 +15,15 @@ func TestDistance(t *testing.T) {
 			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
-	if got := Nearest("spll", []string{"app", "spill", "spool"}); got != "spill" {
-		t.Errorf("the nearest of spll is %q", got)
+	for s, want := range map[string]string{
+		"spll": "spill", "ap": "app", "oders": "orders", "cusotmers": "customers", "log_levels": "log_level", "ordres": "orders",
+		"pr": "", "n": "", "zz": "", "": "", "auth": "", "bills": "", strings.Repeat("a", 200): "",
+	} {
+		if got := Nearest(s, []string{"app", "s", "spill", "spool", "orders", "customers", "log_level", strings.Repeat("a", 199)}); got != want {
+			t.Errorf("the nearest of %s is %q, and not %q", s, got, want)
+		}
+	}
+	if got := Nearest("order1", []string{"order3", "order2"}); got != "order2" {
+		t.Errorf("of two that are as near it is %q", got)
 	}
 }

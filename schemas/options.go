@@ -44,7 +44,7 @@ var Options = []Option{
 	{Key: "kind", Flag: "kind", Of: func(t *Topic) any { return &t.Kind }, Frozen: "declare another topic",
 		Usage: fmt.Sprintf("`KIND` of a new topic, which cannot be changed later: %s (default %s)", kinds.List(), kinds.Log)},
 	{Key: "lanes", Flag: "lanes", Of: func(t *Topic) any { return &t.Lanes }, Frozen: anotherTopic,
-		Usage: "slices of each month (default 1; documents and timers 4); cannot be changed later",
+		Usage: "slices of each month, of documents and timers 4 unless given; cannot be changed later",
 		Check: func(t *Topic) error { return between("lanes", t.Lanes, 1, MaxLanes) }},
 	{Key: "lane_by", Flag: "lane-by", Of: func(t *Topic) any { return &t.LaneBy }, Frozen: anotherTopic,
 		Usage: "`FIELDS` that decide the lane; cannot be changed later"},

@@ -64,6 +64,10 @@ func TestPathsFillColumns(t *testing.T) {
 	if r := b.run(untimed, "send", "app", "--format", "ndjson"); r.code != exitOK || !strings.Contains(r.err, "3 read, 3 accepted, 0 refused, 2 had no time and got now") {
 		t.Errorf("without a time: exit %d: %s", r.code, r.err)
 	}
+	long := `{"message":"` + strings.Repeat("x", 70_000) + `"}` + "\n{}\n"
+	if r := b.run(long, "send", "app", "--format", "ndjson"); r.code != exitPartial || !strings.Contains(r.err, "2 read, 1 accepted, 1 refused, 1 had no time and got now") {
+		t.Errorf("one without a time that is refused: exit %d: %s", r.code, r.err)
+	}
 	if r := b.run(untimed, "send", "app", "--format", "ndjson", "--require-ts"); r.code != exitPartial || !strings.Contains(r.err, "3 read, 1 accepted, 2 refused") {
 		t.Errorf("with --require-ts: exit %d: %s", r.code, r.err)
 	}

@@ -92,7 +92,7 @@ func timerFlags(c *cobra.Command) {
 		textFlag("due", "`TIME` of the call: +2s from now, or RFC 3339"),
 		textFlag("url", "`URL` that is called"),
 		textFlag("payload", "`JSON` that is sent"),
-		textFlag("timeout", "`TIME` a call may take, at most 30s (default: the group's, or 10s)"),
+		textFlag("timeout", "`TIME` a call may take, at most 30s (default: the group's, which is 30s unless it says otherwise)"),
 		textFlag("max-lateness", "`TIME` after which it is too late to call"),
 	)
 	retryFlags(c)

@@ -64,15 +64,18 @@ func (s *Local) submit(ctx context.Context, rec intake.Record, before int) error
 		s.Stats.refuse(line, s.refused(rec.Err))
 		return nil
 	}
-	if rec.Event.Time.IsZero() {
-		s.Stats.timeless(rec.OtherTime)
-	}
 	events, err := s.Options.Fit(&rec)
 	if err != nil {
 		s.Stats.refuse(line, err)
 		return nil
 	}
-	answered := together(len(events), func(err error) { s.Stats.answered(line, s.refused(err)) })
+	timeless, other := rec.Event.Time.IsZero(), rec.OtherTime
+	answered := together(len(events), func(err error) {
+		if err == nil && timeless {
+			s.Stats.timeless(other)
+		}
+		s.Stats.answered(line, s.refused(err))
+	})
 	for i := range events {
 		err := s.Producer.Submit(ctx, events[i], answered)
 		if err == nil {

@@ -3,6 +3,8 @@ package filter
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -162,42 +164,11 @@ var commonNames = map[string]string{
 	"severity": schemas.ColLevel, "user": schemas.ColUserID, "trace": schemas.ColTraceID, "span": schemas.ColSpanID,
 }
 
-// nearest is the known name closest to the wrong one, "" when none is near: more
-// than a third of it would have to change.
+// nearest is the known name that was meant by a wrong one, "" when none is near.
 func (c *compiler) nearest(name string) string {
 	name = strings.ToLower(name)
 	if n, ok := commonNames[name]; ok {
 		return n
 	}
-	best, bestAt := "", max(len(name)/3, 1)+1
-	for known := range c.fields {
-		if d := distance(name, known); d < bestAt || d == bestAt && best != "" && known < best {
-			best, bestAt = known, d
-		}
-	}
-	return best
-}
-
-// distance is Levenshtein's. Names are short, so the plain table is fine.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return schemas.Nearest(name, slices.Collect(maps.Keys(c.fields)))
 }

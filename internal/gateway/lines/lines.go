@@ -147,9 +147,13 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case a.Total > 0 && (req.Len() == 0 || o.refuseAll):
 		a.Accepted, a.NoTime, a.TimeFields = 0, 0, nil
+		hint := "correct them, then send the request again"
+		if req.Len() > 0 {
+			hint = "correct them; without refuse=all the others are taken"
+		}
 		a.Error = request.ErrorOf(r, request.Refuse(http.StatusBadRequest, "refused",
 			fmt.Sprintf("refused: %d, and nothing was taken; the first is %s: %s", a.Total, a.Refused[0].place(), a.Refused[0].Message),
-			"correct them; without refuse=all the others are taken"))
+			hint))
 		request.JSON(w, http.StatusBadRequest, a)
 		return nil
 	case o.ack == ackNone:

@@ -118,8 +118,13 @@ func TestAnswers(t *testing.T) {
 	if ev := e.Events("app")[0]; len(ev.Attrs) != 1 || ev.Attrs[0].Key != "id" || ev.ID.String() == ev.Attrs[0].Text() {
 		t.Fatalf("a client's id is to be an attribute and not the event's: %+v", ev)
 	}
-	if status, a := post("?refuse=all", "application/x-ndjson", strings.NewReader("{\"message\":\"x\"}\nnot json\n")); status != 400 || a.Accepted != 0 || a.Error == nil || a.Error.Code != "refused" {
+	if status, a := post("?refuse=all", "application/x-ndjson", strings.NewReader("{\"message\":\"x\"}\nnot json\n")); status != 400 || a.Accepted != 0 || a.Error == nil || a.Error.Code != "refused" || !strings.Contains(a.Error.Hint, "without refuse=all") {
 		t.Fatalf("refuse=all: %d %+v", status, a)
+	}
+	for _, query := range []string{"", "?refuse=all"} { // there are no others to take
+		if status, a := post(query, "application/x-ndjson", strings.NewReader("not json\n")); status != 400 || a.Error == nil || strings.Contains(a.Error.Hint, "refuse=all") {
+			t.Fatalf("%q, all refused: %d %+v", query, status, a)
+		}
 	}
 	if status, a := post("?atomic=all", "application/x-ndjson", strings.NewReader("{\"message\":\"x\"}\n")); status != 400 || a.Accepted != 0 || a.Error == nil || a.Error.Code != "not_atomic" || !strings.Contains(a.Error.Hint, "refuse=all") {
 		t.Fatalf("atomic=all: %d %+v", status, a)
