@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backup"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -69,16 +70,18 @@ func (a *app) backup(ctx context.Context, cmd *cobra.Command, args []string) err
 		if err != nil {
 			return err
 		}
-		if keep, _ := cmd.Flags().GetInt("keep"); keep > 0 {
-			removed, err := store.Keep(keep)
-			if err != nil {
-				return err
-			}
-			if removed > 0 {
-				a.note("removed: %s", counted(removed, "older backup"))
-			}
+		if err := a.printBackup(cmd, m); err != nil {
+			return err
 		}
-		return a.printBackup(cmd, m)
+		keep, _ := cmd.Flags().GetInt("keep")
+		removed, err := store.Keep(keep)
+		if removed > 0 {
+			a.note("removed: %s", counted(removed, "older backup"))
+		}
+		if err != nil {
+			return fmt.Errorf("the backup was made, and of the older ones not all that --keep lets go were removed: %w", err)
+		}
+		return nil
 	})
 }
 
@@ -138,11 +141,11 @@ func (a *app) drawBackup() (draw func(backup.Progress), end func()) {
 
 func (a *app) eraseExport(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	return whenServed(ctx, cmd, func(c *session) error {
-		entries, err := c.reg.KeptHere(ctx)
+		l, err := presentLedger(ctx, c.reg)
 		if err != nil {
 			return err
 		}
-		text, err := backup.EncodeLedger(entries)
+		text, err := l.Encode()
 		if err == nil {
 			_, err = a.stdout.Write(text)
 		}
@@ -150,29 +153,39 @@ func (a *app) eraseExport(ctx context.Context, cmd *cobra.Command, _ []string) e
 	})
 }
 
-// readLedger reads the ledger that --ledger names: a file, the data directory of an up that runs, or a NATS.
-func readLedger(ctx context.Context, s *settings, from string) (map[string]schemas.LedgerCopy, error) {
+// readLedger reads the ledger that --ledger names: a file, the data directory of an up that runs, or a NATS. Of a
+// file: what was erased after it was written is not known.
+func readLedger(ctx context.Context, s *settings, from string) (l backup.Ledger, file bool, err error) {
 	d := endpoints{nats: from}
 	if !isURL(from) {
 		info, err := os.Stat(from)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--ledger: %w", err)}
+			return l, false, usageError{fmt.Errorf("--ledger: %w", err)}
 		}
 		if !info.IsDir() {
 			text, err := os.ReadFile(from)
 			if err != nil {
-				return nil, fmt.Errorf("--ledger: %w", err)
+				return l, true, fmt.Errorf("--ledger: %w", err)
 			}
-			return backup.DecodeLedger(from, text)
+			l, err := backup.DecodeLedger(from, text)
+			return l, true, err
 		}
 		if d, err = upEndpoints(from); err != nil {
-			return nil, fmt.Errorf("--ledger %s: %w", from, err)
+			return l, false, fmt.Errorf("--ledger %s: %w", from, err)
 		}
 	}
 	c, err := openRegistry(ctx, s, d)
 	if err != nil {
-		return nil, fmt.Errorf("--ledger %s: %w", from, err)
+		return l, false, fmt.Errorf("--ledger %s: %w", from, err)
 	}
 	defer func() { _ = c.Close() }()
-	return c.reg.KeptHere(ctx)
+	l, err = presentLedger(ctx, c.reg)
+	return l, false, err
+}
+
+// presentLedger is that of a registry, as of now.
+func presentLedger(ctx context.Context, reg *registry.Registry) (backup.Ledger, error) {
+	at := time.Now()
+	entries, err := reg.KeptHere(ctx)
+	return backup.LedgerOf(entries, at), err
 }

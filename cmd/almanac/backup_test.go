@@ -151,6 +151,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 		erased[person] = true
 	}
 	erase("p-0")
+	old := b.write("old", b.ok("", "erase", "export"))
 	dest := filepath.Join(b.dir, "backups")
 	for round := range rounds {
 		if round > 0 {
@@ -178,7 +179,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 		}
 	}
 	f.stop()
-	b.damaged(t, random, dest)
+	b.damaged(t, random, dest, old)
 }
 
 // restored restores the newest backup, kills that once on its way, and starts an up on it.
@@ -239,8 +240,8 @@ func (b *box) compare(t *testing.T, f *flow, point time.Time, erased map[string]
 	}
 }
 
-// damaged flips bits in files of a backup: each is found and named, and nothing is restored.
-func (b *box) damaged(t *testing.T, random *rand.Rand, dest string) {
+// damaged flips bits in files of a backup: each is found and named, and nothing is restored. Nor is it with a ledger from before.
+func (b *box) damaged(t *testing.T, random *rand.Rand, dest, old string) {
 	t.Helper()
 	into := filepath.Join(t.TempDir(), "x")
 	restore := func(args ...string) result {
@@ -248,6 +249,9 @@ func (b *box) damaged(t *testing.T, random *rand.Rand, dest string) {
 	}
 	if r := restore(); r.code != exitUsage || !strings.Contains(r.err, "--ledger") {
 		t.Errorf("without a ledger: exit %d, %s", r.code, r.err)
+	}
+	if r := restore("--ledger", old); r.code != exitUsage || !strings.Contains(r.err, "--ledger "+old) {
+		t.Errorf("with an old ledger: exit %d, %s", r.code, r.err)
 	}
 	if r := restore("--yes", "--data", b.data()); r.code != exitFailed || !strings.Contains(r.err, "in use") {
 		t.Errorf("into the directory of an up that runs: exit %d, %s", r.code, r.err)
@@ -296,6 +300,8 @@ func (b *box) damaged(t *testing.T, random *rand.Rand, dest string) {
 		replace(bad)
 		if r := restore("--yes"); r.code != exitFailed || !strings.Contains(r.err, filepath.Base(path)) {
 			t.Errorf("a bit of %s: exit %d, %s", path, r.code, r.err)
+		} else if hint := "almanac restore " + names[0]; n == 0 && len(names) > 1 && !strings.Contains(r.err, hint) {
+			t.Errorf("not said: %s; %s", hint, r.err)
 		}
 		replace(was[:len(was)-1])
 		if r := restore("--yes"); r.code != exitFailed || !strings.Contains(r.err, filepath.Base(path)) {
@@ -343,7 +349,7 @@ func TestRestoreIntoServers(t *testing.T) {
 	if r.code != exitOK {
 		t.Fatalf("exit %d: %s", r.code, r.err)
 	}
-	contains(t, r.err, "proven", "as of ", "without a ledger")
+	contains(t, r.err, "proven", "as of ", "erasures are known until")
 	if again := restore("--clickhouse-files", files); again.code != exitFailed || !strings.Contains(again.err, "not empty") {
 		t.Errorf("a second time: exit %d, %s", again.code, again.err)
 	}

@@ -64,7 +64,8 @@ type restoring struct {
 
 	store *backup.Store
 	m     *backup.Manifest
-	since map[string]schemas.LedgerCopy // erasures that the backup may lack
+	since backup.Ledger // erasures that the backup may lack
+	live  bool          // all of them are known
 
 	// the target
 	connect func(user, name string) (*nats.Conn, error)
@@ -91,11 +92,17 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		return usageError{errors.New("nothing was restored: persons who were erased since the backup would come back. Pass --ledger with a file of `almanac erase export`, the data directory of the almanac up that the backup is of, or its nats://…; where the ledger cannot be had, say --yes")}
 	}
 	if from != "" {
-		newer, err := readLedger(ctx, s, from)
-		if err != nil {
+		newer, file, err := readLedger(ctx, s, from)
+		if err == nil {
+			err = newer.Follows(&r.since)
+		}
+		if errors.Is(err, backup.ErrOldLedger) && !yes {
+			return usageError{fmt.Errorf("nothing was restored: --ledger %s: %w. Name one that knows of the erasures since; where none can be had, say --yes as well", from, err)}
+		}
+		if err != nil && !errors.Is(err, backup.ErrOldLedger) {
 			return err
 		}
-		r.since = backup.Newest(r.since, newer)
+		r.since, r.live = backup.Newest(r.since, newer), err == nil && !file
 	}
 	began := time.Now()
 	draw, end := a.drawBackup()
@@ -129,7 +136,7 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 	rows := summary(r.m).Rows
 	took := time.Since(began)
 	a.note("restored: %s in %s, %.0f rows/s", counted(rows, "row"), took.Round(time.Millisecond), float64(rows)/took.Seconds())
-	return r.finish(ctx, nc, from == "")
+	return r.finish(ctx, nc)
 }
 
 // choose finds the backup that SRC means, and what the backups after it know of erasures.
@@ -159,7 +166,7 @@ func (r *restoring) choose(cmd *cobra.Command, src string) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%w; an older backup is restored by its file: almanac restore %s", err, filepath.Join(dir, names[0]))
+			return errors.Join(err, r.older(dir, names, n))
 		}
 		l, err := r.store.Ledger(m)
 		if err != nil {
@@ -175,6 +182,16 @@ func (r *restoring) choose(cmd *cobra.Command, src string) error {
 		return usageError{fmt.Errorf("%s is not a backup of %s", name, dir)}
 	}
 	return usageError{fmt.Errorf("the oldest backup of %s is %s, after --until %s", dir, names[0], until.Format(time.RFC3339))}
+}
+
+// older says which backup before one that is not whole is.
+func (r *restoring) older(dir string, names []string, than string) error {
+	for _, n := range slices.Backward(names[:slices.Index(names, than)]) {
+		if _, err := r.store.Manifest(n); err == nil {
+			return fmt.Errorf("the one before is restored by its file: almanac restore %s", filepath.Join(dir, n))
+		}
+	}
+	return fmt.Errorf("%s does not have one before it that is whole", dir)
 }
 
 func untilFlag(cmd *cobra.Command) (time.Time, error) {

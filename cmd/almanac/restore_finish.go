@@ -24,7 +24,7 @@ const storedStall = 30 * time.Second
 
 // finish makes of restored servers an Almanac that may be served: no lease of who was alive, the erasures that were
 // entered since, what was on its way stored, and all of it proven.
-func (r *restoring) finish(ctx context.Context, nc *nats.Conn, alone bool) error {
+func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 	reg, err := registry.Setup(ctx, nc, r.limits)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn, alone bool) error
 	if err := r.db.EnsureLedger(ctx); err != nil {
 		return err
 	}
-	entered, err := backup.EnterLedger(ctx, reg, r.since)
+	entered, err := backup.EnterLedger(ctx, reg, &r.since)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn, alone bool) error
 	if err := r.whole(); err != nil {
 		return err
 	}
-	return r.say(rep, entered, alone)
+	return r.say(rep, entered)
 }
 
 // sayCold names topics whose closed shards are to move while the target has no cold volume: their rows are on the first one.
@@ -103,7 +103,7 @@ func (r *restoring) sayCold(ctx context.Context, topics []schemas.Topic) error {
 }
 
 // say is the last word.
-func (r *restoring) say(rep *verify.Report, entered backup.Entered, alone bool) error {
+func (r *restoring) say(rep *verify.Report, entered backup.Entered) error {
 	a := r.a
 	if err := a.printReport(rep); err != nil {
 		return err
@@ -112,10 +112,10 @@ func (r *restoring) say(rep *verify.Report, entered backup.Entered, alone bool) 
 		a.note("  %s", p)
 	}
 	for _, u := range entered.Unknown {
-		a.note("the erasure %s was redacted since the backup: whom it named is not known, and what it named may be here. Enter it again with `almanac erase`", u)
+		a.note("the erasure %s was redacted since the backup, or removed with its topic: whom it named is not known, and what it named may be here. Enter it again with `almanac erase`", u)
 	}
-	if alone {
-		a.note("without a ledger: what was erased after %s is here again; enter those erasures once more", r.m.Ended.Format(time.RFC3339))
+	if !r.live {
+		a.note("erasures are known until %s: what was erased later is here again; enter those erasures once more", r.since.At.Format(time.RFC3339))
 	}
 	a.note("as of %s: every event that was acknowledged up to then, and no later one; documents and timers as of %s",
 		r.m.Point.Format(time.RFC3339Nano), r.m.Fronts.Format(time.RFC3339Nano))

@@ -90,11 +90,13 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	if err := cfg.streams(ctx, js, m); err != nil {
 		return nil, err
 	}
+	at := time.Now()
 	entries, err := cfg.Registry.KeptHere(ctx)
 	if err != nil {
 		return nil, err
 	}
-	text, err := EncodeLedger(entries)
+	known := LedgerOf(entries, at)
+	text, err := known.Encode()
 	if err != nil {
 		return nil, err
 	}

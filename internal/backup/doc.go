@@ -50,5 +50,7 @@
 //	killed while restoring     the target keeps its mark: run it again, it begins again
 //	a byte differs             ErrDamaged names the file
 //	a manifest is cut          ErrTorn
+//	a manifest names files that no backup has, or streams of others   ErrTorn, whatever its digest is
+//	a ledger is older than the backups know, or lacks what they know   ErrOldLedger
 //	the target has something   ErrNotEmpty
 package backup

@@ -9,6 +9,8 @@ var (
 	ErrDamaged = errors.New("the backup is damaged")
 	// ErrNotEmpty means that the target of a restore has something of its own.
 	ErrNotEmpty = errors.New("the target is not empty")
+	// ErrOldLedger means that a ledger does not know what was erased since a backup.
+	ErrOldLedger = errors.New("the ledger does not go on where the backups end")
 	// ErrBusy means that another process writes into the same directory of backups.
 	ErrBusy = errors.New("another backup is under way")
 	// ErrSnapshot means that a snapshot of a stream did not come whole.

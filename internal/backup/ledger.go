@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,23 +18,45 @@ import (
 // ledgerMagic begins the first line of a ledger's file.
 const ledgerMagic = "almanac-ledger"
 
-// entry is an erasure as the file has it.
+// Ledger is what is known of erasures.
+type Ledger struct {
+	// At is the time up to which all are known.
+	At time.Time
+	// Erasures by key. One that was forgotten, as those of a topic that was removed, has no value.
+	Erasures map[string]schemas.LedgerCopy
+}
+
+// LedgerOf are the erasures among entries of a registry that was read at a time.
+func LedgerOf(entries map[string]schemas.LedgerCopy, at time.Time) Ledger {
+	l := Ledger{at, map[string]schemas.LedgerCopy{}}
+	for key, k := range entries {
+		if erasure, _ := schemas.InLedger(key); erasure {
+			l.Erasures[key] = k
+		}
+	}
+	return l
+}
+
+// ledgerFile and entry are a ledger as its file has it.
+type ledgerFile struct {
+	At       time.Time `json:"at"`
+	Erasures []entry   `json:"erasures"`
+}
+
 type entry struct {
 	Key   string          `json:"key"`
 	Count uint64          `json:"count"`
-	Value json.RawMessage `json:"value"`
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// EncodeLedger is the erasures among some entries, as a file.
-func EncodeLedger(entries map[string]schemas.LedgerCopy) ([]byte, error) {
-	list := []entry{}
-	for key, k := range entries {
-		if erasure, _ := schemas.InLedger(key); erasure && len(k.Value) > 0 {
-			list = append(list, entry{key, k.Count, k.Value})
-		}
+// Encode is the ledger as a file.
+func (l *Ledger) Encode() ([]byte, error) {
+	f := ledgerFile{l.At.UTC(), []entry{}}
+	for key, k := range l.Erasures {
+		f.Erasures = append(f.Erasures, entry{key, k.Count, k.Value})
 	}
-	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Key, b.Key) })
-	body, err := json.MarshalIndent(list, "", " ")
+	slices.SortFunc(f.Erasures, func(a, b entry) int { return strings.Compare(a.Key, b.Key) })
+	body, err := json.MarshalIndent(&f, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("backup: ledger: %w", err)
 	}
@@ -42,40 +65,63 @@ func EncodeLedger(entries map[string]schemas.LedgerCopy) ([]byte, error) {
 }
 
 // DecodeLedger reads such a file.
-func DecodeLedger(name string, text []byte) (map[string]schemas.LedgerCopy, error) {
+func DecodeLedger(name string, text []byte) (l Ledger, err error) {
 	line, body, _ := bytes.Cut(text, []byte("\n"))
 	if string(line) != fmt.Sprintf("%s %d %s", ledgerMagic, Format, digest(body)) {
-		return nil, fmt.Errorf("%w: %s is not a ledger as `almanac erase export` writes it, or was cut or changed", ErrTorn, name)
+		return l, fmt.Errorf("%w: %s is not a ledger as `almanac erase export` writes it, or was cut or changed", ErrTorn, name)
 	}
-	var list []entry
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
+	var f ledgerFile
+	if err := json.Unmarshal(body, &f); err != nil {
+		return l, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
 	}
-	out := map[string]schemas.LedgerCopy{}
-	for _, e := range list {
-		out[e.Key] = schemas.LedgerCopy{Key: e.Key, Count: e.Count, Value: e.Value}
+	entries := map[string]schemas.LedgerCopy{}
+	for _, e := range f.Erasures {
+		entries[e.Key] = schemas.LedgerCopy{Key: e.Key, Count: e.Count, Value: e.Value}
 	}
-	return out, nil
+	return LedgerOf(entries, f.At), nil
 }
 
-// Newest joins ledgers: of each entry the one that was written most often.
-func Newest(ledgers ...map[string]schemas.LedgerCopy) map[string]schemas.LedgerCopy {
-	out := map[string]schemas.LedgerCopy{}
+// Newest joins ledgers: of each erasure the entry that was written most often.
+func Newest(ledgers ...Ledger) Ledger {
+	out := Ledger{Erasures: map[string]schemas.LedgerCopy{}}
 	for _, l := range ledgers {
-		for key, k := range l {
-			if k.Count > out[key].Count {
-				out[key] = k
+		if l.At.After(out.At) {
+			out.At = l.At
+		}
+		for key, k := range l.Erasures {
+			if k.Count > out.Erasures[key].Count {
+				out.Erasures[key] = k
 			}
 		}
 	}
 	return out
 }
 
+// Follows refuses a ledger that does not go on from what backups know, with ErrOldLedger: it is older, or of another Almanac.
+func (l *Ledger) Follows(known *Ledger) error {
+	if !l.At.After(known.At) {
+		return fmt.Errorf("%w: it is as of %s, and the backups know of all until %s", ErrOldLedger, l.At.Format(time.RFC3339), known.At.Format(time.RFC3339))
+	}
+	for _, key := range slices.Sorted(maps.Keys(known.Erasures)) {
+		if l.Erasures[key].Count < known.Erasures[key].Count {
+			topic, id := erasureOf(key)
+			return fmt.Errorf("%w: it lacks the erasure %s of topic %s, or what became of it, which the backups know: it is of another Almanac, or was itself restored", ErrOldLedger, id, topic)
+		}
+	}
+	return nil
+}
+
+// erasureOf is what the key of an erasure names.
+func erasureOf(key string) (topic, id string) {
+	topic, id, _ = strings.Cut(strings.TrimPrefix(key, schemas.LedgerPrefix), ".")
+	return topic, id
+}
+
 // Ledger is that of a backup.
-func (s *Store) Ledger(m *Manifest) (map[string]schemas.LedgerCopy, error) {
+func (s *Store) Ledger(m *Manifest) (Ledger, error) {
 	text, err := s.Read(m.Ledger)
 	if err != nil {
-		return nil, err
+		return Ledger{}, err
 	}
 	return DecodeLedger("the ledger of "+m.Name(), text)
 }
@@ -84,7 +130,7 @@ func (s *Store) Ledger(m *Manifest) (map[string]schemas.LedgerCopy, error) {
 type missed struct {
 	enter []ledger.Erasure
 	count map[string]uint64 // by key
-	// unknown are erasures that were redacted since: whom they named is not known.
+	// unknown are erasures that were redacted or forgotten since: whom they named is not known.
 	unknown []string
 }
 
@@ -97,7 +143,10 @@ func miss(newer, here map[string]schemas.LedgerCopy, topics map[string]bool) (m 
 			continue
 		}
 		var e, old ledger.Erasure
-		if err := json.Unmarshal(k.Value, &e); err != nil {
+		if len(k.Value) == 0 { // forgotten: it names no one, as one that was redacted
+			e.Topic, e.ID = erasureOf(key)
+			e.Redacted = true
+		} else if err := json.Unmarshal(k.Value, &e); err != nil {
 			return m, fmt.Errorf("backup: the entry %s of the ledger: %w", key, err)
 		}
 		if len(was.Value) > 0 {
@@ -134,17 +183,18 @@ func renewed(e *ledger.Erasure) ledger.Erasure {
 // Entered is what EnterLedger did.
 type Entered struct {
 	Erasures []string // ids
-	// Unknown are erasures that were redacted since the backup: what they named cannot be taken out.
+	// Unknown are erasures that were redacted or forgotten since the backup: what they named cannot be taken out.
 	Unknown []string
 }
 
 // EnterLedger enters the erasures of a newer ledger that the restored registry lacks. From then on no reader gives out what they
 // mean. They are carried out by an Eraser's Run, once routers and sinks stored what was on its way.
-func EnterLedger(ctx context.Context, reg *registry.Registry, newer map[string]schemas.LedgerCopy) (Entered, error) {
-	here, err := reg.KeptHere(ctx)
+func EnterLedger(ctx context.Context, reg *registry.Registry, newer *Ledger) (Entered, error) {
+	entries, err := reg.KeptHere(ctx)
 	if err != nil {
 		return Entered{}, err
 	}
+	here := LedgerOf(entries, time.Time{})
 	topics, err := reg.Topics(ctx)
 	if err != nil {
 		return Entered{}, err
@@ -153,7 +203,7 @@ func EnterLedger(ctx context.Context, reg *registry.Registry, newer map[string]s
 	for i := range topics {
 		known[topics[i].Name] = true
 	}
-	m, err := miss(newer, here, known)
+	m, err := miss(newer.Erasures, here.Erasures, known)
 	if err != nil {
 		return Entered{}, err
 	}

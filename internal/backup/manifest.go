@@ -6,8 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Format is the number of the layout. It changes when an older Almanac could not read a backup any more.
@@ -34,6 +38,11 @@ type Stream struct {
 	Messages uint64          `json:"messages"`           // records, also of messages that were deleted since
 	Config   json.RawMessage `json:"config"`
 	Files    []File          `json:"files"`
+}
+
+// copiedStreams are the streams of a backup.
+func copiedStreams() []string {
+	return []string{schemas.CopiesStream, schemas.KVStream, schemas.StreamDocs, schemas.StreamTimers, schemas.StreamEvents, schemas.StreamShards}
 }
 
 // Table is a table of the copy, as ClickHouse counted it before.
@@ -141,7 +150,43 @@ func Decode(name string, text []byte) (*Manifest, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
 	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
+	}
 	return &m, nil
+}
+
+// check refuses what no backup has, whatever digest it comes with: names that would lead out of where files are read and written, and streams
+// that are another's.
+func (m *Manifest) check() error {
+	at := 0
+	for i := range m.Groups {
+		g := &m.Groups[i]
+		n := slices.Index(groups[at:], g.Name)
+		if n < 0 {
+			return fmt.Errorf("it has the group of tables %q there", g.Name)
+		}
+		at += n + 1
+		for _, f := range g.Files {
+			if !filepath.IsLocal(f.Path) {
+				return fmt.Errorf("it names the file %q", f.Path)
+			}
+		}
+	}
+	var names []string
+	for i := range m.Streams {
+		names = append(names, m.Streams[i].Name)
+	}
+	slices.Sort(names)
+	if all := slices.Sorted(slices.Values(copiedStreams())); !slices.Equal(names, all) {
+		return fmt.Errorf("it has the streams %v, want %v", names, all)
+	}
+	return m.Objects(func(what string, o Object) error {
+		if sum, err := hex.DecodeString(o.SHA256); err != nil || len(sum) != sha256.Size || o.SHA256 != strings.ToLower(o.SHA256) || o.Size < 0 {
+			return fmt.Errorf("%s has the digest %q and %d bytes", what, o.SHA256, o.Size)
+		}
+		return nil
+	})
 }
 
 func digest(b []byte) string {

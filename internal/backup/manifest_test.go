@@ -30,9 +30,46 @@ func TestTablesByPolicy(t *testing.T) {
 }
 
 func example() *Manifest {
-	return &Manifest{
+	m := &Manifest{
 		Format: Format, Version: "v1", Database: "almanac", Point: time.Date(2026, 11, 26, 17, 0, 0, 5, time.UTC),
-		Groups: []Group{{Name: groupTopics, Tables: []Table{{"app", 3, 1, "default"}}}}, Streams: []Stream{{Name: "EVENTS", Config: []byte(`{"name":"EVENTS"}`)}},
+		Groups: []Group{{Name: groupTopics, Tables: []Table{{"app", 3, 1, "default"}}}}, Ledger: Object{digest(nil), 0},
+	}
+	for _, name := range copiedStreams() {
+		m.Streams = append(m.Streams, Stream{Name: name, Config: []byte(`{"name":"` + name + `"}`)})
+	}
+	return m
+}
+
+// A manifest that says what no backup says is refused, whatever digest it has: it may lead nowhere else.
+func TestManifestSaysWhatABackupHas(t *testing.T) {
+	t.Parallel()
+	one := Object{digest(nil), 1}
+	for name, change := range map[string]func(m *Manifest){
+		"a file elsewhere":   func(m *Manifest) { m.Groups[0].Files = []File{{"../../etc/x", one}} },
+		"a file at the root": func(m *Manifest) { m.Groups[0].Files = []File{{"/etc/x", one}} },
+		"a group elsewhere":  func(m *Manifest) { m.Groups[0].Name = "../../x" },
+		"a group twice":      func(m *Manifest) { m.Groups = append(m.Groups, m.Groups[0]) },
+		"groups in no order": func(m *Manifest) { m.Groups = append(m.Groups, Group{Name: groupLedger}) },
+		"no digest":          func(m *Manifest) { m.Ledger.SHA256 = "" },
+		"a short digest":     func(m *Manifest) { m.Streams[1].Files = []File{{"chunk 0", Object{"ab", 1}}} },
+		"a path for a digest": func(m *Manifest) {
+			m.Ledger.SHA256 = "../../../../../../../../../../../../../../../../etc/passwd-of-64-b"
+		},
+		"fewer than no bytes": func(m *Manifest) { m.Groups[0].Files = []File{{"x", Object{digest(nil), -1}}} },
+		"a stream too few":    func(m *Manifest) { m.Streams = m.Streams[1:] },
+		"another's stream":    func(m *Manifest) { m.Streams[0].Name = "OTHERS" },
+		"a stream twice":      func(m *Manifest) { m.Streams[0] = m.Streams[1] },
+		"no stream":           func(m *Manifest) { m.Streams = nil },
+	} {
+		m := example()
+		change(m)
+		text, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode(m.Name(), text); !errors.Is(err, ErrTorn) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -168,9 +168,6 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 
 // lay puts a file where ClickHouse reads it.
 func (c *RestoreConfig) lay(dir string, f File) error {
-	if !filepath.IsLocal(f.Path) {
-		return fmt.Errorf("%w: it names the file %q", ErrDamaged, f.Path)
-	}
 	r, err := c.Store.Open(f.Object)
 	if err != nil {
 		return err

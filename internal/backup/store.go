@@ -297,7 +297,7 @@ func (s *Store) Keep(n int) (removed int, err error) {
 	for i := max(len(names)-n, 0); i < len(names); i++ {
 		m, err := s.Manifest(names[i])
 		if err != nil {
-			return 0, err // what it has is not known
+			return 0, fmt.Errorf("%w. What it has is not known, so nothing was removed: delete that file, from which nothing can be restored, and make another backup", err)
 		}
 		_ = m.Objects(func(_ string, o Object) error { used[o.SHA256] = true; return nil })
 	}
