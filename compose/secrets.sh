@@ -48,7 +48,7 @@ for key in $(sed -n 's/.*<password from_env="\([A-Z_]*\)".*/\1/p' accounts.xml);
   sed "s|<password from_env=\"$key\"/>|<password_sha256_hex>$digest</password_sha256_hex>|" accounts.xml > accounts.new
   mv accounts.new accounts.xml
   case $account in
-    reader) echo "$account:$password" ;; # for SQL that people ask
+    reader | gateway) echo "$account:$password" ;; # for SQL that people ask, and for what a gateway reads
     *) echo "http://$account:$password@clickhouse:8123/almanac" ;;
   esac > "clickhouse-$account"
 done

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/gateway/api"
@@ -47,7 +48,7 @@ func (e *env) pool() (*nats.Conn, *registry.Registry, *pool.Pool) {
 func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) {
 	e.t.Helper()
 	nc, reg, p := e.pool()
-	r, err := query.NewFollowing(nc, e.connect(), reg, e.db)
+	r, err := query.NewFollowing(nc, e.connect(), reg, e.openAs(access.UserGateway))
 	if err != nil {
 		e.t.Fatal(err)
 	}

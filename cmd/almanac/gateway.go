@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"runtime/debug"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {
@@ -30,7 +32,7 @@ and a token.`,
 		Args: arguments(0, 0),
 		RunE: a.does(a.gateway),
 	}
-	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once")
+	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "clickhouse_reads")
 	keyFlags(cmd.Flags(), drainKeys...)
 	keyFlags(cmd.Flags(), shipperKeys...)
 	return cmd
@@ -89,11 +91,15 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			}
 			db.MeantFor(reg)
 			one.later(func() { _ = db.Close() })
+			pages, err := one.pages(db, reg)
+			if err != nil {
+				return err
+			}
 			second, err := one.dial("gateway reads")
 			if err != nil {
 				return err
 			}
-			parts, err := gatewayParts(ctx, nc, second, reg, db, nil, s, in.numbers, log)
+			parts, err := gatewayParts(ctx, nc, second, reg, db, pages, nil, s, in.numbers, log)
 			if err != nil {
 				return err
 			}
@@ -110,6 +116,27 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 		}
 		return err
 	})})
+}
+
+// pages opens the tables by the account that the settings name for reads; without one they are db.
+func (o *single) pages(db *tables.DB, reg *registry.Registry) (*tables.DB, error) {
+	if o.s.ReadsUser == "" {
+		return db, nil
+	}
+	at, err := url.Parse(o.d.clickhouse)
+	if err != nil {
+		return nil, configError{errors.New("the address of ClickHouse is not a URL")} // the error has its password
+	}
+	at.User = url.UserPassword(o.s.ReadsUser, o.s.ReadsPassword)
+	d := o.d
+	d.clickhouse = at.String()
+	pages, err := openTables(d)
+	if err != nil {
+		return nil, err
+	}
+	pages.MeantFor(reg)
+	o.later(func() { _ = pages.Close() })
+	return pages, nil
 }
 
 // inputs are the listeners of a gateway.

@@ -27,8 +27,8 @@ import (
 
 // gatewayParts makes what a gateway needs over the servers. storing says why nothing can be stored;
 // nil: it is not known. second is a connection of the
-// reader's own.
-func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db *tables.DB, storing func() error, s *settings, n *processNumbers, log zerolog.Logger) (gateway.Parts, error) {
+// reader's own, and pages are the tables by an account that reads alone.
+func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db, pages *tables.DB, storing func() error, s *settings, n *processNumbers, log zerolog.Logger) (gateway.Parts, error) {
 	log = log.With().Str("part", "gateway").Logger()
 	again := newRationer()
 	p, err := pool.New(pool.Config{
@@ -43,7 +43,7 @@ func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Regi
 	if err != nil {
 		return gateway.Parts{}, err
 	}
-	r, err := query.NewFollowing(nc, second, reg, db)
+	r, err := query.NewFollowing(nc, second, reg, pages)
 	if err != nil {
 		return gateway.Parts{}, err
 	}

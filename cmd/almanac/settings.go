@@ -64,6 +64,8 @@ type settings struct {
 	ClickHouse      string
 	ReaderUser      string
 	ReaderPassword  string
+	ReadsUser       string
+	ReadsPassword   string
 	Profile         string
 	Replicas        int
 	EventsBytes     int64
@@ -168,6 +170,7 @@ var keys = []key{
 	{name: "nats_client_ca", usage: "`FILE` of the CA that signed the certificates which clients of up's NATS must show beyond loopback, in PEM, beside their passwords", set: plain(func(s *settings) *string { return &s.NATSClientCA })},
 	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
 	{name: "clickhouse_reader", secret: true, usage: "`USER:PASSWORD` of its account for SQL that people ask (default: the reader of the up on the data directory, else the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.ReaderUser, &s.ReaderPassword })},
+	{name: "clickhouse_reads", secret: true, usage: "`USER:PASSWORD` of its account for what a gateway reads by statements of its own (default: the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.ReadsUser, &s.ReadsPassword })},
 	{name: "clickhouse_ca", usage: "`FILE` of the CA of that ClickHouse, for https:// URLs, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ClickHouseCA })},
 	{name: "profile", usage: "`NAME` of a profile; test: shards rotate at 50,000 rows", set: oneOf(func(s *settings) *string { return &s.Profile }, "", profileTest)},
 	{name: "replicas", def: "1", usage: "`NUMBER` of copies of each stream, where it is created", set: func(s *settings, v string) error {

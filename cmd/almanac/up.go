@@ -311,7 +311,11 @@ func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
 	if n.servers.NATS != nil {
 		storing = n.servers.NATS.Storing
 	}
-	parts, err := gatewayParts(ctx, nc, second, reg, db, storing, n.s, n.inputs.numbers, n.log)
+	pages, err := n.tables(access.UserGateway, reg)
+	if err != nil {
+		return err
+	}
+	parts, err := gatewayParts(ctx, nc, second, reg, db, pages, storing, n.s, n.inputs.numbers, n.log)
 	if err != nil {
 		return err
 	}

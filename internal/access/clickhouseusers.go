@@ -25,6 +25,7 @@ type TableGrant struct{ Rights, On string }
 // The profiles of the accounts.
 const (
 	profileParts  = "almanac"
+	profilePages  = "pages"
 	profileReader = "reader"
 )
 
@@ -38,7 +39,7 @@ const tablesOf = placeholder + ".*"
 func ClickHouseUsers() []ClickHouseUser {
 	return []ClickHouseUser{
 		{
-			Name: UserOperator, Short: "gateways, and people's commands", Profile: profileParts,
+			Name: UserOperator, Short: "jobs of gateways, and people's commands", Profile: profileParts,
 			Grants: grants(stores(), knows("backups", "events", "merges"), []TableGrant{
 				{"ALTER TABLE, CHECK, BACKUP", tablesOf},
 				{"CREATE DATABASE, DROP DATABASE", schemas.RestoringDatabase(placeholder) + ".*"},
@@ -47,6 +48,11 @@ func ClickHouseUsers() []ClickHouseUser {
 		{
 			Name: UserSink, Short: "sinks, with retention, rollups, seals and the keeper of the ledger beside them", Profile: profileParts,
 			Grants: stores(),
+		},
+		{
+			// Not the reader: its quotas are for statements that people type, which would leave none to pages.
+			Name: UserGateway, Short: "pages, counts, tails, series and PromQL of gateways", Profile: profilePages,
+			Grants: grants([]TableGrant{{"SELECT", tablesOf}}, knows("parts", "parts_columns", "columns", "tables", "databases", "processes", "disks", "storage_policies")),
 		},
 		{
 			Name: UserReader, Short: "SQL that people type", Profile: profileReader,
