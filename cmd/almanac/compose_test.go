@@ -241,8 +241,10 @@ func TestComposeRuns(t *testing.T) {
 	for _, user := range []string{access.UserSink, access.UserOperator} {
 		b.write("run/clickhouse-"+user, engine.HTTPDSNOf(user))
 	}
-	user, password := engine.Engine.Account(access.UserReader)
-	b.write("run/clickhouse-reader", user+":"+password)
+	for _, name := range []string{access.UserReader, access.UserGateway} {
+		user, password := engine.Engine.Account(name)
+		b.write("run/clickhouse-"+name, user+":"+password)
+	}
 	listen := embeddedtest.FreeAddress(t)
 	place := strings.NewReplacer("/run/almanac", out, "0.0.0.0:7070", listen, "127.0.0.1:7070", listen, "0.0.0.0:4318", "off", "0.0.0.0:4317", "off")
 	as := func(service string) *box {
