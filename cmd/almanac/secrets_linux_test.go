@@ -22,6 +22,8 @@ func marked(mark string) map[string]string {
 		"token":          "alm_aaaaaa_" + mark + strings.Repeat("A", 26-len(mark)),
 		"nats":           "nats://u:" + mark + "@127.0.0.1:1",
 		"clickhouse":     "http://u:" + mark + "@127.0.0.1:1/almanac",
+
+		"clickhouse_reader": "reader:" + mark,
 	}
 }
 
@@ -66,7 +68,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			}
 		})
 	}
-	broken := map[string]string{"pii_key": mark, "timers_secrets": mark, "tokens": mark + ": [", "nats": "nats://u:" + mark + "@\x7f", "clickhouse": "clickhouse://u:" + mark + "@x:y:z/\x7f"}
+	broken := map[string]string{"clickhouse_reader": mark, "pii_key": mark, "timers_secrets": mark, "tokens": mark + ": [", "nats": "nats://u:" + mark + "@\x7f", "clickhouse": "clickhouse://u:" + mark + "@x:y:z/\x7f"}
 	for name, text := range broken {
 		b := newBox(t)
 		b.env = append(b.env, findKey(name).env()+"_FILE="+b.write(name, text))
@@ -166,7 +168,13 @@ func TestSecretsOfAnUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	finds("its arguments", cmdline)
-	err = filepath.WalkDir(b.data(), func(path string, d fs.DirEntry, err error) error {
+	checkSecretFiles(t, b.data(), finds)
+}
+
+// checkSecretFiles looks for secrets in the files of a directory that others than their owner may read.
+func checkSecretFiles(t *testing.T, dir string, finds func(where string, text []byte)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // files come and go
 		}
