@@ -130,7 +130,7 @@ func (a *app) configCheck(ctx context.Context, cmd *cobra.Command, args []string
 	}
 	tried := rehearse(ctx, s)
 	if tried.alive != "" {
-		a.note("%s runs by these settings: that it has its ports is no fault", tried.alive)
+		a.note("%s runs by these settings: that it has its ports, which is right", tried.alive)
 	}
 	for _, w := range tried.warnings {
 		a.note("warning: %s", w)

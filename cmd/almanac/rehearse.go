@@ -28,7 +28,7 @@ type rehearsal struct {
 	s        *settings
 	faults   []error
 	warnings []string
-	// alive says which process of these settings runs; empty: none. That it has its ports is no fault: own are those that are
+	// alive says which process of these settings runs; empty: none. It has its ports, which is right: own are those that are
 	// known, nil for any.
 	alive  string
 	own    map[string]bool
@@ -244,7 +244,7 @@ func (r *rehearsal) sizes() {
 // servers are the ClickHouse of an up.
 func (r *rehearsal) servers(ctx context.Context) {
 	engine, err := embedded.Find(ctx, r.s.ClickHouse, nil)
-	if err != nil { // no fault of the settings
+	if err != nil { // not a fault of the settings
 		r.warn("almanac up would not start: %v", err)
 		return
 	}

@@ -20,7 +20,7 @@ func TestConfigCheckRehearsesTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = taken.Close() })
-	go func() { // it is no Almanac
+	go func() { // it is another program
 		for {
 			c, err := taken.Accept()
 			if err != nil {
