@@ -45,7 +45,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups usage series rights soak simulate documents cover release release-check install clean tidy
+.PHONY: tenants mutants hostile help setup need-engine need-compiler build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups signals usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -210,6 +210,9 @@ damage: setup ## Every stream, bucket, part and checkpoint damaged in every way 
 
 backups: setup ## Twenty backups while events flow, each restored, with erasures and a kill
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_BACKUPS=20 go test -count 1 -timeout 60m -run '^TestBackupWhileEventsFlow$$' -v ./cmd/almanac
+
+signals: setup ## An up that gets 100 SIGTERM and 20 SIGHUP under load on all inputs
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SIGNALS=100 go test -count 1 -timeout 60m -run '^TestSignalsUnderLoad$$' -v ./cmd/almanac
 
 hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages' -v ./integration/inputs
