@@ -1,10 +1,25 @@
 package schemas
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
 
 // Format is the number of what Almanac keeps: streams, registry, tables, a data directory. It changes when an Almanac of
 // another number could not read it, or would harm it.
 const Format = 5
+
+// ErrFormat: a server or a directory has what an Almanac of another format keeps.
+var ErrFormat = errors.New("another format")
+
+// EngineComment is the comment of the database that names an engine: it has the number of the format of the tables there.
+func EngineComment() string {
+	return engineFormat + strconv.Itoa(Format) + ": names this server, and any other refuses the statements that name it"
+}
+
+// engineFormat begins that comment.
+const engineFormat = "almanac format "
 
 // metadataFormat names the number in the metadata of the registry's bucket.
 const metadataFormat = "almanac_format"
@@ -17,5 +32,12 @@ func FormatMetadata() map[string]string {
 // FormatOf is the number in metadata, as it was written. Metadata of a bucket that was made by hand lacks it.
 func FormatOf(metadata map[string]string) (number string, ok bool) {
 	number, ok = metadata[metadataFormat]
+	return number, ok
+}
+
+// EngineFormat is the number in such a comment. One that was made by hand lacks it.
+func EngineFormat(comment string) (number string, ok bool) {
+	number, ok = strings.CutPrefix(comment, engineFormat)
+	number, _, _ = strings.Cut(number, ":")
 	return number, ok
 }

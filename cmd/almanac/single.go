@@ -158,5 +158,5 @@ func (f partFunc) Run(ctx context.Context) error { return f(ctx) }
 // passing says whether a failed start may succeed by itself later.
 func passing(err error) bool {
 	return !errors.As(err, new(configError)) && !errors.Is(err, streams.ErrUnsafe) && !errors.Is(err, tables.ErrDSN) &&
-		!errors.Is(err, tables.ErrOldServer) && !errors.Is(err, registry.ErrFormat) && !errors.Is(err, nats.ErrAuthorization)
+		!errors.Is(err, tables.ErrOldServer) && !errors.Is(err, schemas.ErrFormat) && !errors.Is(err, nats.ErrAuthorization)
 }

@@ -86,7 +86,7 @@
 //
 // # Failures
 //
-// The bucket's metadata has the number of the format. Open, Setup and CreateBucket refuse another, ErrFormat, before they change anything.
+// The bucket's metadata has the number of the format. Open, Setup and CreateBucket refuse another, schemas.ErrFormat, before they change anything.
 //
 // A lost race is ErrConflict: read again. A lost bucket is ErrNoRegistry, and Setup makes it
 // again from its copies. Where these are lost too it is ErrLost where SHARDS holds frames: nothing

@@ -17,8 +17,6 @@ var (
 	// lost or emptied. Nothing may be routed until it is rebuilt, or the topic
 	// would begin a second life beside its first.
 	ErrLost = errors.New("the registry is lost")
-	// ErrFormat: the server has what an Almanac of another format keeps.
-	ErrFormat = errors.New("another format")
 	// ErrNotFound: no such entry.
 	ErrNotFound = errors.New("no such registry entry")
 	// ErrBehind: ClickHouse or the streams were restored from a copy from before an erasure, and

@@ -29,7 +29,7 @@ func checkFormat(ctx context.Context, js jetstream.JetStream) error {
 func decideFormat(metadata map[string]string, server string) error {
 	if got, ok := schemas.FormatOf(metadata); ok && got != strconv.Itoa(schemas.Format) {
 		return fmt.Errorf("%w: NATS at %s has format %q, this Almanac reads format %d: run the Almanac that made it, or give this one a NATS and a ClickHouse of its own",
-			ErrFormat, server, got, schemas.Format)
+			schemas.ErrFormat, server, got, schemas.Format)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		for way, try := range ways {
-			if err := try(); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), strconv.Quote(other)) || !strings.Contains(err.Error(), "format "+strconv.Itoa(schemas.Format)) {
+			if err := try(); !errors.Is(err, schemas.ErrFormat) || !strings.Contains(err.Error(), strconv.Quote(other)) || !strings.Contains(err.Error(), "format "+strconv.Itoa(schemas.Format)) {
 				t.Errorf("%s of format %q: %v", way, other, err)
 			}
 		}

@@ -25,8 +25,10 @@
 // cluster's rows, by an empty database that only this server has (engine.go), and
 // another server refuses it before it runs anything: ErrOtherEngine. The registry
 // keeps which engine that is; Establish finds out whether it answers, names the first
-// one, and gives a lost one's place to an empty one. A table with replicas is
-// ErrForeignTable (foreign.go).
+// one, and gives a lost one's place to an empty one. The comment of that database has the
+// number of the format. Establish refuses another, schemas.ErrFormat. Readers name the
+// engine that the registry keeps, so they read one that was compared. A table with
+// replicas is ErrForeignTable (foreign.go).
 //
 // # Who is authoritative
 //

@@ -35,6 +35,8 @@ const (
 type Look struct {
 	IDs  []string // identities of engines that it has, sorted
 	Rows uint64   // in the database of the tables
+	// Formats are the numbers that the identities of its engines say; one that was made by hand says none.
+	Formats []string
 	// Server tells it from others on other machines, and from itself before a restart.
 	Server  string
 	Started time.Time // to the second or two
@@ -42,20 +44,26 @@ type Look struct {
 
 // Look asks a new connection which server answers.
 func (db *DB) Look(ctx context.Context) (Look, error) {
-	text, err := db.ask(ctx, "", fmt.Sprintf("SELECT (SELECT arrayStringConcat(arraySort(groupArray(name)), ',') FROM system.databases WHERE startsWith(name, '%s')),"+
-		" (SELECT ifNull(sum(total_rows), 0) FROM system.tables WHERE database = '%s'), toString(serverUUID()) || ' on ' || hostName(), toUnixTimestamp(now()) - uptime() FORMAT TSVRaw",
+	text, err := db.ask(ctx, "", fmt.Sprintf("SELECT (SELECT arrayStringConcat(arraySort(groupArray(name)), ',') FROM system.databases WHERE startsWith(name, '%[1]s')),"+
+		" (SELECT ifNull(sum(total_rows), 0) FROM system.tables WHERE database = '%[2]s'), toString(serverUUID()) || ' on ' || hostName(), toUnixTimestamp(now()) - uptime(),"+
+		" (SELECT arrayStringConcat(arraySort(groupUniqArray(comment)), '\t') FROM system.databases WHERE startsWith(name, '%[1]s')) FORMAT TSVRaw",
 		quoted(schemas.EngineDatabase(db.Database, "")), quoted(db.Database)))
 	if err != nil {
 		return Look{}, err
 	}
 	f := strings.Split(strings.TrimSuffix(text, "\n"), "\t")
-	if len(f) != 4 {
+	if len(f) < 5 {
 		return Look{}, fmt.Errorf("ClickHouse's answer is %q", text)
 	}
 	l := Look{Server: f[2]}
 	for name := range strings.SplitSeq(f[0], ",") {
 		if id, ok := schemas.EngineOf(db.Database, name); ok {
 			l.IDs = append(l.IDs, id)
+		}
+	}
+	for _, comment := range f[4:] {
+		if number, ok := schemas.EngineFormat(comment); ok {
+			l.Formats = append(l.Formats, number)
 		}
 	}
 	if l.Rows, err = strconv.ParseUint(f[1], 10, 64); err != nil {
@@ -137,7 +145,8 @@ func beingNamed(kept string, seen []Look) bool {
 	return id != ""
 }
 
-// Establish finds out that the engine which has the cluster's rows answers, and no other. The
+// Establish finds out that the engine which has the cluster's rows answers, and no other, and that its tables have this
+// Almanac's format (schemas.ErrFormat). The
 // first engine of a cluster is named and chosen, and so is an empty one that took the place of
 // a lost one. ErrOtherEngine: another answers, or several; then requests fail with that until
 // Establish succeeds. While the engine is not in doubt it sends no request.
@@ -179,6 +188,9 @@ func (db *DB) establish(ctx context.Context, whatever bool) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if err := db.decideFormat(seen); err != nil {
+			return "", err
+		}
 		do, id := decide(kept, seen)
 		if do == otherRows && whatever {
 			do, id = decide("", seen)
@@ -214,6 +226,19 @@ func (db *DB) establish(ctx context.Context, whatever bool) (string, error) {
 	return "", &otherEngine{fmt.Sprintf("which server answers at %s changes from one moment to the next", db.base)}
 }
 
+// decideFormat compares the numbers that servers have with that of this Almanac, as the registry does with NATS's.
+func (db *DB) decideFormat(seen []Look) error {
+	for _, l := range seen {
+		for _, number := range l.Formats {
+			if number != strconv.Itoa(schemas.Format) {
+				return fmt.Errorf("%w: ClickHouse at %s has format %q, this Almanac reads format %d: run the Almanac that made it, or give this one a NATS and a ClickHouse of its own",
+					schemas.ErrFormat, db.base, number, schemas.Format)
+			}
+		}
+	}
+	return nil
+}
+
 // stays reports whether an empty engine that would take a lost one's place is still all that
 // answers after a while.
 func (db *DB) stays(ctx context.Context, kept, id string) (bool, error) {
@@ -247,7 +272,7 @@ func (db *DB) nameEngine(ctx context.Context) error {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: see its documentation
 	name := schemas.EngineDatabase(db.Database, hex.EncodeToString(b[:]))
-	_, err := db.ask(ctx, "", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s ENGINE = Atomic COMMENT 'names this server for almanac: its statements are refused by any other'", sql.QuoteName(name)))
+	_, err := db.ask(ctx, "", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s ENGINE = Atomic COMMENT '%s'", sql.QuoteName(name), quoted(schemas.EngineComment())))
 	if err != nil {
 		return fmt.Errorf("naming the server: %w", err)
 	}
