@@ -5,7 +5,7 @@
 //
 // A request that reads events is one activity of type read. It has the request's id, address
 // and body, where it came from, and who asks as a header claims. Its actor is the name of the token
-// that asks; without a token it has none. It is on disk before
+// that asks, and it is empty without one. It is on disk before
 // the read begins, so nothing was read that is not recorded. A read that was recorded
 // may have been refused or cut off since.
 //
