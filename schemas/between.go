@@ -32,3 +32,11 @@ func Between(from, to time.Time) (first, last int64, err error) {
 func Until(now time.Time) time.Time {
 	return now.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
 }
+
+// between reports that a number is out of its bounds.
+func between[N int | time.Duration](what string, n, least, most N) error {
+	if n < least || n > most {
+		return fmt.Errorf("%s is %v, it must be %v to %v", what, n, least, most)
+	}
+	return nil
+}

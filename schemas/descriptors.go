@@ -11,9 +11,6 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// MetricDescriptor says what the points of one metric are.
-type MetricDescriptor = kinds.MetricDescriptor
-
 // Limits of descriptors.
 const (
 	MaxMetrics      = 1000

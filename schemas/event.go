@@ -104,13 +104,12 @@ func (t *Topic) CheckTimes(lo, hi int64, m Month, storedNs int64) error {
 	return nil
 }
 
-// UnixNs is t in unix nanoseconds, or an error when DateTime64(9) cannot hold
-// it (years 1970 to 2261 can).
-func UnixNs(t time.Time) (int64, error) {
-	if y := t.UTC().Year(); y > 2261 {
-		return 0, fmt.Errorf("%w: year %d, the last one a nanosecond time can hold is 2261", ErrTimeTooFarAhead, y)
-	} else if y < 1900 {
-		return 0, fmt.Errorf("%w: year %d", ErrTimeTooOld, y)
+// attr is the event's attribute of that name, nil when there is none.
+func (e *Event) attr(name string) *Attr {
+	for i := range e.Attrs {
+		if e.Attrs[i].Key == name {
+			return &e.Attrs[i]
+		}
 	}
-	return t.UnixNano(), nil
+	return nil
 }

@@ -63,16 +63,6 @@ func (t *Topic) aliasUser(e *Event, name string) {
 	a.Key = t.OtherName(ColUserID, name)
 }
 
-// attr is the event's attribute of that name, nil when there is none.
-func (e *Event) attr(name string) *Attr {
-	for i := range e.Attrs {
-		if e.Attrs[i].Key == name {
-			return &e.Attrs[i]
-		}
-	}
-	return nil
-}
-
 // give adds a value of a column, unless the event brings one.
 func (t *Topic) give(e *Event, column string, value Attr) {
 	if _, _, have := t.valueOf(e, column); have {

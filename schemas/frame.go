@@ -198,3 +198,12 @@ func (p *headerParser) int(h nats.Header, key string) int64 {
 	}
 	return v
 }
+
+// EventsFrame is the message that brings a frame to EVENTS under its producer and sequence.
+func EventsFrame(topic string, m Month, lane int, f Frame, payload []byte) *nats.Msg {
+	msg := nats.NewMsg(EventsSubject(topic, m, lane))
+	f.SetHeaders(msg.Header)
+	msg.Header.Set(nats.MsgIdHdr, MsgID(f.Producer, topic, lane, f.Seq))
+	msg.Data = payload
+	return msg
+}

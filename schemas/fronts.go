@@ -31,9 +31,6 @@ const (
 	HeaderRefresh = "Almanac-Refresh"
 	// HeaderLock names a lock by the sequence of its first message, from the second one on.
 	HeaderLock = "Almanac-Lock"
-	// HeaderSourceFirst is of a frame that was made of a run of records: the sequence of
-	// the first. HeaderSourceSeq is that of the last.
-	HeaderSourceFirst = "Almanac-Source-First"
 )
 
 // Headers of timers' records.

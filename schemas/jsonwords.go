@@ -1,18 +1,9 @@
 package schemas
 
-// AttrRest holds, as one JSON object of flattened names, what a JSON event has
-// beyond the limits: attributes after the (MaxAttrs-1)th, and those whose name
-// is empty or longer than MaxAttrKeyBytes. Promoted fields and fields with rules
-// are not among the former (rawjson.Keys.Topic).
-const AttrRest = "almanac_rest"
-
 // MaxJSONFlatten is the depth to which nested objects become dotted names;
 // deeper ones stay JSON text. 8 covers every real record met so far (the
 // deepest, a GitHub event, needs 6) and bounds the length of names.
 const MaxJSONFlatten = 8
-
-// wordMsg is a key that means message.
-const wordMsg = "msg"
 
 // JSONWords are the keys of a JSON event that fill a column, with the column.
 var JSONWords = map[string]string{
@@ -31,6 +22,3 @@ func NamedUnder(field string) func(name string) bool {
 		return ok
 	}
 }
-
-// RulesUser reports whether user ids do not stay as they come.
-func (t *Topic) RulesUser() bool { return t.changes(ColUserID) }

@@ -1,10 +1,7 @@
 package schemas
 
 import (
-	"fmt"
-
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -107,14 +104,17 @@ const (
 	// HeaderPart says which part of a keyed request a frame is (Part). It stays in EVENTS.
 	HeaderPart = "Almanac-Part"
 
-	HeaderPos        = "Almanac-Pos"
-	HeaderSourceSeq  = "Almanac-Source-Seq"  // of the message in EVENTS
-	HeaderSourceTime = "Almanac-Source-Time" // when EVENTS stored that message, unix ns: with its sequence, its identity
-	HeaderSourceEra  = "Almanac-Source-Era"  // Checkpoint.Era of the lane then; absent: 0
-	HeaderPrev       = "Almanac-Prev"        // Digest of the frame before it in the shard
-	HeaderShardRows  = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame
-	HeaderShardBytes = "Almanac-Shard-Bytes" // encoded bytes, likewise
-	HeaderShardIDs   = "Almanac-Shard-Ids"   // sum of the ids of the shard, likewise, 16 hex digits
+	HeaderPos = "Almanac-Pos"
+	// HeaderSourceFirst is of a frame that was made of a run of records: the sequence of
+	// the first. HeaderSourceSeq is that of the last.
+	HeaderSourceFirst = "Almanac-Source-First"
+	HeaderSourceSeq   = "Almanac-Source-Seq"  // of the message in EVENTS
+	HeaderSourceTime  = "Almanac-Source-Time" // when EVENTS stored that message, unix ns: with its sequence, its identity
+	HeaderSourceEra   = "Almanac-Source-Era"  // Checkpoint.Era of the lane then; absent: 0
+	HeaderPrev        = "Almanac-Prev"        // Digest of the frame before it in the shard
+	HeaderShardRows   = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame
+	HeaderShardBytes  = "Almanac-Shard-Bytes" // encoded bytes, likewise
+	HeaderShardIDs    = "Almanac-Shard-Ids"   // sum of the ids of the shard, likewise, 16 hex digits
 
 	// HeaderCleared marks the last message of a shard whose frames are taken out of
 	// SHARDS on purpose: it keeps the last frame's headers and no events. Its value
@@ -217,25 +217,9 @@ var reservedColumns = []string{
 	ColMessage, ColAttributes, ColMonth, ColShard, ColPos, ColIDOrder,
 }
 
-var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters, keyGroups}
-
 var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 func validName(s string) bool { return NamePattern.MatchString(s) }
-
-// ValidateTopicName reports why s cannot name a topic.
-func ValidateTopicName(s string) error {
-	if !validName(s) {
-		return fmt.Errorf("%w: %q must match [a-z][a-z0-9_]{0,62}", ErrTopicName, s)
-	}
-	if slices.Contains(reservedTopics, s) {
-		return fmt.Errorf("%w: %q is reserved", ErrTopicName, s)
-	}
-	if slices.ContainsFunc(reservedViews, func(suffix string) bool { return strings.HasSuffix(s, suffix) }) || strings.HasPrefix(s, viewPrefix) {
-		return fmt.Errorf("%w: %q is reserved for a view; a topic's name neither ends in %s nor begins with %s", ErrTopicName, s, strings.Join(reservedViews, ", "), viewPrefix)
-	}
-	return nil
-}
 
 // Subjects of EVENTS.
 
@@ -251,15 +235,6 @@ func MsgID(producer, topic string, lane int, seq uint64) string {
 	return producer + "." + topic + "." + strconv.Itoa(lane) + "." + strconv.FormatUint(seq, 10)
 }
 
-// EventsFrame is the message that brings a frame to EVENTS under its producer and sequence.
-func EventsFrame(topic string, m Month, lane int, f Frame, payload []byte) *nats.Msg {
-	msg := nats.NewMsg(EventsSubject(topic, m, lane))
-	f.SetHeaders(msg.Header)
-	msg.Header.Set(nats.MsgIdHdr, MsgID(f.Producer, topic, lane, f.Seq))
-	msg.Data = payload
-	return msg
-}
-
 // Registry keys.
 
 // KVStream is the stream behind the bucket.
@@ -267,9 +242,3 @@ const KVStream = "KV_" + Bucket
 
 // CopiesStream is the stream behind the bucket of copies.
 const CopiesStream = "KV_" + BucketCopies
-
-// PartitionID is ClickHouse's id of the shard's partition. The two trailing
-// zeros are the constant ignore(ts) and ignore(pos) of the partition key.
-func PartitionID(m Month, s Shard) string {
-	return fmt.Sprintf("%d-%d-0-0", uint32(m), uint64(s))
-}

@@ -117,14 +117,6 @@ var Options = []Option{
 		}},
 }
 
-// between reports that a number is out of its bounds.
-func between[N int | time.Duration](what string, n, least, most N) error {
-	if n < least || n > most {
-		return fmt.Errorf("%s is %v, it must be %v to %v", what, n, least, most)
-	}
-	return nil
-}
-
 // value is the option's value in t.
 func (o *Option) value(t *Topic) reflect.Value { return reflect.ValueOf(o.Of(t)).Elem() }
 

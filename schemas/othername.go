@@ -25,3 +25,6 @@ func (t *Topic) OtherName(column, name string) string {
 	}
 	return column + "." + name
 }
+
+// RulesUser reports whether user ids do not stay as they come.
+func (t *Topic) RulesUser() bool { return t.changes(ColUserID) }

@@ -167,3 +167,12 @@ func OnceName(name string) string {
 	}
 	return name
 }
+
+// wordMsg is a key that means message.
+const wordMsg = "msg"
+
+// AttrRest holds, as one JSON object of flattened names, what a JSON event has
+// beyond the limits: attributes after the (MaxAttrs-1)th, and those whose name
+// is empty or longer than MaxAttrKeyBytes. Promoted fields and fields with rules
+// are not among the former (rawjson.Keys.Topic).
+const AttrRest = "almanac_rest"

@@ -63,9 +63,6 @@ type ShardRef struct {
 // String returns the shard's public name.
 func (r ShardRef) String() string { return PublicShardName(r.Topic, r.Month, r.ID) }
 
-// Subject returns the shard's subject in SHARDS.
-func (r ShardRef) Subject() string { return ShardSubject(r.Topic, r.Month, r.ID) }
-
 // PartitionID returns ClickHouse's id of the shard's partition.
 func (r ShardRef) PartitionID() string { return PartitionID(r.Month, r.ID) }
 
@@ -74,4 +71,10 @@ type Stored struct {
 	Rows         uint64
 	MinTs, MaxTs int64  // unix ns
 	Head         uint64 // the highest position
+}
+
+// PartitionID is ClickHouse's id of the shard's partition. The two trailing
+// zeros are the constant ignore(ts) and ignore(pos) of the partition key.
+func PartitionID(m Month, s Shard) string {
+	return fmt.Sprintf("%d-%d-0-0", uint32(m), uint64(s))
 }

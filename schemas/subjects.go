@@ -172,3 +172,6 @@ func KVSubject(key string) string { return "$KV." + Bucket + "." + key }
 
 // CopySubject is the subject of a registry key's copy.
 func CopySubject(key string) string { return "$KV." + BucketCopies + "." + key }
+
+// Subject returns the shard's subject in SHARDS.
+func (r ShardRef) Subject() string { return ShardSubject(r.Topic, r.Month, r.ID) }

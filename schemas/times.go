@@ -202,3 +202,14 @@ func withoutExponent(number string) string {
 	}
 	return sign + whole + "." + frac
 }
+
+// UnixNs is t in unix nanoseconds, or an error when DateTime64(9) cannot hold
+// it (years 1970 to 2261 can).
+func UnixNs(t time.Time) (int64, error) {
+	if y := t.UTC().Year(); y > 2261 {
+		return 0, fmt.Errorf("%w: year %d, the last one a nanosecond time can hold is 2261", ErrTimeTooFarAhead, y)
+	} else if y < 1900 {
+		return 0, fmt.Errorf("%w: year %d", ErrTimeTooOld, y)
+	}
+	return t.UnixNano(), nil
+}

@@ -1,5 +1,7 @@
 package schemas
 
+import "github.com/almanac-events/almanac/schemas/kinds"
+
 // Names of views. No topic may have one, so that no view can stand in the way of
 // a table.
 const (
@@ -25,3 +27,9 @@ func TopicViews(topic string) []string {
 	}
 	return out
 }
+
+// reservedViews are suffixes of views beside a topic's table. No topic's name ends so.
+var reservedViews = []string{viewRecent, ViewOnce, kinds.ViewLatest}
+
+// ViewOnce is the suffix of the view that leaves out repeats.
+const ViewOnce = "_once"
