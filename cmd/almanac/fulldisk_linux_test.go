@@ -128,6 +128,9 @@ func TestUpOnAFullDisk(t *testing.T) {
 	}
 	contains(t, b.ok("", "query", "app"), "before")
 	contains(t, b.ok("", "sql", "SELECT 40 + 2"), "42")
+	w := &observed{box: b, targets: map[string]string{"up": addresses.HTTP}}
+	w.load()
+	w.until("DiskFull", true, 0)
 	b.ok("", "topics", "ls")
 	secret, err := keep.ReadLocal(filepath.Join(data, embedded.LocalTokenName))
 	if err != nil {
@@ -158,6 +161,7 @@ func TestUpOnAFullDisk(t *testing.T) {
 	fillDisk(t, disk) // what up had in reserve, too
 	refusesVerbs(t, b, data, addresses)
 	free()
+	w.until("DiskFull", false, 0)
 	embeddedtest.Eventually(t, 2*time.Minute, func() error {
 		if status, text := post("/v1/topics/app/events", `{"message":"after"}`); status/100 != 2 {
 			return errors.New(text)

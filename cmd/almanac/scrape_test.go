@@ -134,7 +134,7 @@ func (b *box) sendThroughEach(a embedded.Addresses) {
 		t.Fatal(err)
 	}
 
-	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", a.SyslogTLS) //nolint:gosec // its own certificate
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", a.SyslogTLS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,4 +182,25 @@ func (b *box) asked(req *http.Request) []byte {
 		b.t.Fatalf("%s %s: %s, %v: %s", req.Method, req.URL, resp.Status, err, answer)
 	}
 	return answer
+}
+
+// page returns a page, or nil where nothing answers.
+func (b *box) page(of string) []byte {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), maxWait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, of, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	return page
 }
