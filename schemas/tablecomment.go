@@ -7,6 +7,13 @@ import (
 	"time"
 )
 
+// StepPrefix begins the names of tables that hold rows for one step of a part, with what they are for after it. No topic's name begins so, and
+// ClickHouse grants rights by the beginning of a name.
+const StepPrefix = "_step_"
+
+// ReplacePrefix begins the name that ClickHouse gives a view until it takes the place of another.
+const ReplacePrefix = "_tmp_replace_"
+
 // TableMark begins the comment of every table that Almanac made.
 const TableMark = "made by almanac"
 

@@ -41,7 +41,7 @@ func ClickHouseUsers() []ClickHouseUser {
 		{
 			Name: UserOperator, Short: "jobs of gateways, and people's commands", Profile: profileParts,
 			Grants: grants(stores(), knows("backups", "events", "merges"), []TableGrant{
-				{"ALTER TABLE, CHECK, BACKUP", tablesOf},
+				{"DROP TABLE, ALTER TABLE, CHECK, BACKUP", tablesOf},
 				{"CREATE DATABASE, DROP DATABASE", schemas.RestoringDatabase(placeholder) + ".*"},
 			}),
 		},
@@ -66,7 +66,10 @@ func ClickHouseUsers() []ClickHouseUser {
 func stores() []TableGrant {
 	return grants(
 		[]TableGrant{
-			{"SELECT, INSERT, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP VIEW, DROP TABLE, ALTER ADD COLUMN, ALTER DELETE, ALTER UPDATE, ALTER MOVE PARTITION, ALTER SETTINGS, OPTIMIZE", tablesOf},
+			{"SELECT, INSERT, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP VIEW, ALTER ADD COLUMN, ALTER DELETE, ALTER UPDATE, ALTER MOVE PARTITION, ALTER SETTINGS, OPTIMIZE", tablesOf},
+			// Of its own, while it works: tables of steps, and views that take the place of others.
+			{"DROP TABLE", placeholder + "." + schemas.StepPrefix + "*"},
+			{"DROP TABLE", placeholder + "." + schemas.ReplacePrefix + "*"},
 			{"CREATE DATABASE", schemas.EngineDatabase(placeholder, "*") + ".*"},
 		},
 		engines("Atomic", "MergeTree", "ReplacingMergeTree", "AggregatingMergeTree", "Memory", "View"),
@@ -121,7 +124,11 @@ func (g TableGrant) in(databases []string) (all []string) {
 		if strings.HasSuffix(d, "*") && !strings.HasPrefix(g.On, placeholder+".") {
 			continue
 		}
-		all = append(all, strings.Replace(g.On, placeholder, d, 1))
+		on := g.On
+		if strings.HasSuffix(d, "*") && strings.HasSuffix(on, "*") {
+			on = tablesOf // ClickHouse takes one star, that of the databases or that of their tables
+		}
+		all = append(all, strings.Replace(on, placeholder, d, 1))
 	}
 	return all
 }

@@ -27,6 +27,8 @@ var probes = []probe{
 	{"CREATE VIEW", "D.*", "CREATE VIEW D.`T.view` AS SELECT 1"},
 	{"DROP VIEW", "D.*", "DROP VIEW D.`T.aview`"},
 	{"DROP TABLE", "D.*", "DROP TABLE D.T"},
+	{"DROP TABLE", "D._step_*", "DROP TABLE D.`_step_T.x` SYNC"},
+	{"DROP TABLE", "D._tmp_replace_*", "CREATE OR REPLACE VIEW D.`T.aview` AS SELECT 2"},
 	{"ALTER ADD COLUMN", "D.*", "ALTER TABLE D.T ADD COLUMN m UInt64"},
 	{"ALTER DELETE", "D.*", "ALTER TABLE D.T DELETE WHERE n = 1"},
 	{"ALTER UPDATE", "D.*", "ALTER TABLE D.T UPDATE k = 1 WHERE n = 1"},
@@ -94,10 +96,11 @@ func TestClickHouseUsersMayWhatTheTableSays(t *testing.T) {
 		for _, p := range probes {
 			n++
 			table := fmt.Sprintf("t%d", n)
-			fill := strings.NewReplacer("D.`T", c.Database()+".`"+table, "D.T", c.Database()+"."+table, "D_", c.Database()+"_", "D.", c.Database()+".", "DATABASE D", "DATABASE "+c.Database(), "EXISTS D ", "EXISTS "+c.Database()+" ")
+			fill := strings.NewReplacer("D.`_step_T", c.Database()+".`_step_"+table, "D.`T", c.Database()+".`"+table, "D.T", c.Database()+"."+table, "D_", c.Database()+"_", "D.", c.Database()+".", "DATABASE D", "DATABASE "+c.Database(), "EXISTS D ", "EXISTS "+c.Database()+" ")
 			must(t, c, fill.Replace("CREATE TABLE D.T (n UInt64, k UInt64) ENGINE = MergeTree ORDER BY n"))
 			must(t, c, fill.Replace("CREATE DATABASE IF NOT EXISTS D_restoring ENGINE = Atomic"))
 			must(t, c, fill.Replace("CREATE VIEW D.`T.aview` AS SELECT 1"))
+			must(t, c, fill.Replace("CREATE TABLE D.`_step_T.x` (n UInt64) ENGINE = Memory"))
 			_, err := ask(t, c.HTTPURL(), name, password, fill.Replace(p.sql))
 			if may := err == nil || strings.Contains(err.Error(), "NO_SUCH_DATA_PART"); may != has(&u, p) {
 				t.Errorf("%s may %s: %t, %v; by the table: %t", u.Name, fill.Replace(p.sql), may, err, !may)

@@ -21,9 +21,9 @@ func (db *DB) OfTopic(ctx context.Context, topic string) (names []string, err er
 	return db.names(ctx, "tables of topic "+topic,
 		"SELECT name FROM system.tables WHERE database = $1 AND ("+
 			"engine = 'View' AND startsWith(comment, $2) AND has($3, name) OR "+
-			"engine != 'View' AND (name = $4 AND startsWith(comment, $5) OR startsWith(name, $6) OR match(name, $7))"+
+			"engine != 'View' AND (name = $4 AND startsWith(comment, $5) OR startsWith(name, $6) OR startsWith(name, $8) OR match(name, $7))"+
 			") ORDER BY engine != 'View', name = $4, name",
-		db.Database, viewMark, schemas.TopicViews(topic), topic, schemas.TableMark, topic+".", "^"+regexp.QuoteMeta(topic)+KeptInfix+"[0-9]{8}T[0-9]{6}Z$")
+		db.Database, viewMark, schemas.TopicViews(topic), topic, schemas.TableMark, topic+".", "^"+regexp.QuoteMeta(topic)+KeptInfix+"[0-9]{8}T[0-9]{6}Z$", stepTables(topic))
 }
 
 // RowsOf counts the rows of tables, by ClickHouse's metadata.

@@ -9,17 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// stepInfix is part of the names of tables that hold rows for one step, after that of the
-// table they are for.
-const stepInfix = ".step."
-
 // Passing reports whether a table is one that a verb makes for its own time.
 func Passing(table string) bool {
-	return strings.HasSuffix(table, FreshSuffix) || strings.Contains(table, stepInfix)
+	return strings.HasSuffix(table, FreshSuffix) || strings.HasPrefix(table, schemas.StepPrefix)
 }
+
+// stepTables begins the names of those for one table.
+func stepTables(table string) string { return schemas.StepPrefix + table + "." }
 
 const (
 	// dropTime bounds dropping such a table, also after the caller's context ended: a caller
@@ -40,7 +40,7 @@ func (db *DB) WithStepTable(ctx context.Context, table, definition string, f fun
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: see its documentation
-	name := table + stepInfix + hex.EncodeToString(b[:])
+	name := stepTables(table) + hex.EncodeToString(b[:])
 	quoted := sql.QuotedTable(db.Database, name)
 	if err := db.DDL(ctx, "making a table for a step in "+table, fmt.Sprintf("CREATE TABLE %s %s", quoted, definition)); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (db *DB) WithStepTable(ctx context.Context, table, definition string, f fun
 // that name them, which go on in the server after their process died.
 func (db *DB) dropAbandoned(ctx context.Context, table string, age time.Duration) error {
 	names, err := db.names(ctx, "tables of "+db.Database,
-		"SELECT name FROM system.tables WHERE database = $1 AND startsWith(name, $2) AND metadata_modification_time <= now() - toIntervalSecond($3)", db.Database, table+stepInfix, int(age.Seconds()))
+		"SELECT name FROM system.tables WHERE database = $1 AND startsWith(name, $2) AND metadata_modification_time <= now() - toIntervalSecond($3)", db.Database, stepTables(table), int(age.Seconds()))
 	if err != nil {
 		return err
 	}

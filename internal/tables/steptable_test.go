@@ -3,7 +3,7 @@ package tables
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas/sql"
@@ -41,7 +41,7 @@ func TestKilledMutation(t *testing.T) {
 		t.Errorf("%d rows, want 9: %v", rows, err)
 	}
 	var left uint64
-	if err := db.Conn().QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name LIKE $2", srv.Database, "sums"+strings.ReplaceAll(stepInfix, "_", `\_`)+"%").Scan(&left); err != nil || left != 0 {
+	if err := db.Conn().QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND startsWith(name, $2)", srv.Database, stepTables("sums")).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d tables are left: %v", left, err)
 	}
 }
@@ -52,7 +52,7 @@ func TestAbandonedMutation(t *testing.T) {
 	t.Parallel()
 	db, srv := open(t)
 	ctx := t.Context()
-	table, keys := sql.QuotedTable(srv.Database, "sums"), sql.QuotedTable(srv.Database, "sums"+stepInfix+"dead")
+	table, keys := sql.QuotedTable(srv.Database, "sums"), sql.QuotedTable(srv.Database, stepTables("sums")+"dead")
 	for _, q := range []string{
 		"CREATE TABLE " + table + " (n UInt64) ENGINE = MergeTree ORDER BY n",
 		"INSERT INTO " + table + " SELECT number FROM numbers(10)",
@@ -75,13 +75,16 @@ func TestAbandonedMutation(t *testing.T) {
 		return n
 	}
 	const tables = "SELECT count() FROM system.tables WHERE database = $1 AND startsWith(name, $2)"
-	if n := count(tables, srv.Database, "sums"+stepInfix); n != 1 {
+	if n := count(tables, srv.Database, stepTables("sums")); n != 1 {
 		t.Errorf("%d tables of steps after a young one was looked at, want 1", n)
+	}
+	if names, err := db.OfTopic(ctx, "sums"); err != nil || !slices.Contains(names, stepTables("sums")+"dead") {
+		t.Errorf("a removal of the topic finds %q, %v", names, err)
 	}
 	if err := db.dropAbandoned(ctx, "sums", 0); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(tables, srv.Database, "sums"+stepInfix); n != 0 {
+	if n := count(tables, srv.Database, stepTables("sums")); n != 0 {
 		t.Errorf("%d tables of steps are left", n)
 	}
 	if n := count("SELECT count() FROM system.mutations WHERE database = $1 AND NOT is_done AND NOT is_killed", srv.Database); n != 0 {
