@@ -15,6 +15,20 @@ func OwnSubject(subject string) bool {
 	return slices.Contains([]string{tokenEvents, tokenShards, tokenRouted, tokenDead, tokenDocs, tokenLocks, tokenTimers}, first)
 }
 
+// MatchesSubject reports whether a filter of NATS matches a subject.
+func MatchesSubject(filter, subject string) bool {
+	f, s := strings.Split(filter, "."), strings.Split(subject, ".")
+	for i, token := range f {
+		if token == ">" {
+			return len(s) > i
+		}
+		if i >= len(s) || token != "*" && token != s[i] {
+			return false
+		}
+	}
+	return len(f) == len(s)
+}
+
 // EventsSubject is events.<topic>.<YYYY-MM>.<lane>.
 func EventsSubject(topic string, m Month, lane int) string {
 	return tokenEvents + "." + topic + "." + m.String() + "." + strconv.Itoa(lane)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,11 +97,12 @@ type backedUp struct {
 	Seconds  float64   `json:"seconds"`
 }
 
-func summary(m *backup.Manifest) backedUp {
+// summary is of the topics that are meant; nil: of all.
+func summary(m *backup.Manifest, only backup.Only) backedUp {
 	b := backedUp{Name: m.Name(), Point: m.Point, Bytes: m.Bytes, NewBytes: m.NewBytes, Seconds: m.Ended.Sub(m.Began).Seconds()}
 	for i := range m.Groups {
 		for _, t := range m.Groups[i].Tables {
-			if schemas.ValidateTopicName(t.Name) == nil {
+			if schemas.ValidateTopicName(t.Name) == nil && (only == nil || slices.Contains(only, t.Name)) {
 				b.Rows, b.Shards = b.Rows+t.Rows, b.Shards+t.Partitions
 			}
 		}
@@ -109,7 +111,7 @@ func summary(m *backup.Manifest) backedUp {
 }
 
 func (a *app) printBackup(cmd *cobra.Command, m *backup.Manifest) error {
-	b := summary(m)
+	b := summary(m, nil)
 	if printed, err := printRecord(a, format(cmd, asTable), b); printed || err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func TestRemovedRights(t *testing.T) {
 				line = strings.ReplaceAll(line, `\"`, `"`)
 				_, subject, ok := strings.Cut(line, "the user "+r.user+`: Permissions Violation for Publish to "`)
 				subject, _, _ = strings.Cut(subject, `"`)
-				if ok && access.MatchesSubject(r.filter, subject) {
+				if ok && schemas.MatchesSubject(r.filter, subject) {
 					return true
 				}
 			}

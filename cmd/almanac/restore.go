@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,6 +49,7 @@ them is left, --yes restores with the erasures that the backups know.`,
 	addFlags(cmd,
 		textFlag("ledger", "`WHO` knows of the erasures since: a file, a data directory, or nats://…"),
 		textFlag("until", "of several backups, the newest whose point in time is not after `TIME`"),
+		textsFlag("topic", "restore `TOPIC` alone; can be repeated"),
 		switchFlag("check", "only compare every file with its digest, and change nothing"),
 		switchFlag("yes", "restore without the ledger of the erasures since the backup"),
 		ofFiles,
@@ -64,6 +66,7 @@ type restoring struct {
 
 	store *backup.Store
 	m     *backup.Manifest
+	only  backup.Only
 	since backup.Ledger // erasures that the backup may lack
 	live  bool          // all of them are known
 
@@ -104,6 +107,9 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		}
 		r.since, r.live = backup.Newest(r.since, newer), err == nil && !file
 	}
+	if topics, _ := cmd.Flags().GetStringArray("topic"); len(topics) > 0 {
+		r.only = topics
+	}
 	began := time.Now()
 	draw, end := a.drawBackup()
 	err = r.store.Check(r.m, func(bytes int64) {
@@ -116,6 +122,9 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		return err
 	}
 	a.note("%s: every file has its digest, %s", r.m.Name(), schemas.FormatBytes(float64(r.m.Bytes)))
+	if err := r.only.Check(r.store, r.m); err != nil {
+		return usageError{fmt.Errorf("--topic: %w", err)}
+	}
 	if check {
 		return nil
 	}
@@ -128,14 +137,17 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		return err
 	}
 	defer nc.Close()
-	err = backup.Restore(ctx, backup.RestoreConfig{NC: nc, DB: r.db, Store: r.store, Files: r.files, Limits: r.limits, Progress: draw}, r.m)
+	err = backup.Restore(ctx, backup.RestoreConfig{NC: nc, DB: r.db, Store: r.store, Files: r.files, Limits: r.limits, Only: r.only, Progress: draw}, r.m)
 	end()
 	if err != nil {
 		return err
 	}
-	rows := summary(r.m).Rows
+	rows := summary(r.m, r.only).Rows
 	took := time.Since(began)
 	a.note("restored: %s in %s, %.0f rows/s", counted(rows, "row"), took.Round(time.Millisecond), float64(rows)/took.Seconds())
+	if r.only != nil {
+		a.note("of topic %s alone: the others are not there", strings.Join(r.only, ", "))
+	}
 	return r.finish(ctx, nc)
 }
 
@@ -208,6 +220,9 @@ func (r *restoring) open(ctx context.Context, cmd *cobra.Command) error {
 	}
 	if (n.nats == "") != (n.clickhouse == "") {
 		return usageError{errors.New("name both servers by --nats and --clickhouse, or neither: then the backup is put into --data")}
+	}
+	if n.nats != "" && r.only != nil {
+		return usageError{errors.New("--topic restores into a data directory: name one by --data, and no servers")}
 	}
 	if n.nats != "" {
 		return r.openServers(cmd, n)

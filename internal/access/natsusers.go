@@ -2,7 +2,6 @@ package access
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -187,20 +186,6 @@ func (u *NATSUser) Subscribes() (allow, deny []string) {
 
 // MayPublish reports whether the user may publish on a subject.
 func (u *NATSUser) MayPublish(subject string) bool {
-	matches := func(filter string) bool { return MatchesSubject(filter, subject) }
+	matches := func(filter string) bool { return schemas.MatchesSubject(filter, subject) }
 	return slices.ContainsFunc(u.Publish, matches) && !slices.ContainsFunc(u.Deny, matches)
-}
-
-// MatchesSubject reports whether a filter of NATS matches a subject.
-func MatchesSubject(filter, subject string) bool {
-	f, s := strings.Split(filter, "."), strings.Split(subject, ".")
-	for i, token := range f {
-		if token == ">" {
-			return len(s) > i
-		}
-		if i >= len(s) || token != "*" && token != s[i] {
-			return false
-		}
-	}
-	return len(f) == len(s)
 }

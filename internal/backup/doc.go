@@ -39,6 +39,11 @@
 // before says which files are there already (base_backup), and is made whole again afterwards: files, not a chain.
 // A table is restored under the storage policy that it had, or where the target does not know that, under the one of a new table.
 //
+// # One topic alone
+//
+// Restore leaves out the messages, entries and tables of other topics. Numbers of messages stay, so a stream has gaps, as after an erasure.
+// The copy of the ledger is left out whole, for it names persons of all topics. The registry, which has the topic's own, gives it again.
+//
 // # Who is authoritative
 //
 // The manifest is, for what a backup has. A file that does not have its digest is refused by name, before anything is restored.

@@ -60,10 +60,10 @@ type Group struct {
 	Files  []File  `json:"files"`
 }
 
-// byPolicy are the names of the tables whose storage policy the target knows, and of those whose policy it does not.
-func (g *Group) byPolicy(knows func(policy string) bool) map[bool][]string {
+// byPolicy are the names of tables whose storage policy the target knows, and of those whose policy it does not.
+func byPolicy(tables []Table, knows func(policy string) bool) map[bool][]string {
 	out := map[bool][]string{}
-	for _, t := range g.Tables {
+	for _, t := range tables {
 		known := knows(t.Policy)
 		out[known] = append(out[known], t.Name)
 	}

@@ -14,7 +14,7 @@ import (
 // Tables whose storage policy the target does not know are restored under its own; the others keep theirs.
 func TestTablesByPolicy(t *testing.T) {
 	t.Parallel()
-	g := Group{Tables: []Table{{"app", 1, 1, "almanac"}, {"auth", 1, 1, "default"}, {"web", 1, 1, "s3"}}}
+	all := []Table{{"app", 1, 1, "almanac"}, {"auth", 1, 1, "default"}, {"web", 1, 1, "s3"}}
 	for name, c := range map[string]struct {
 		knows []string
 		want  string
@@ -23,7 +23,7 @@ func TestTablesByPolicy(t *testing.T) {
 		"some": {[]string{"default"}, "map[false:[app web] true:[auth]]"},
 		"none": {nil, "map[false:[app auth web]]"},
 	} {
-		if got := fmt.Sprint(g.byPolicy(func(p string) bool { return slices.Contains(c.knows, p) })); got != c.want {
+		if got := fmt.Sprint(byPolicy(all, func(p string) bool { return slices.Contains(c.knows, p) })); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

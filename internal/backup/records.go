@@ -208,3 +208,17 @@ func chunkMessages(chunk []byte, f func(*message) error) error {
 	}
 	return readMessages(archive.NewReader(bytes.NewReader(raw)), func(m *message) (bool, error) { return true, f(m) })
 }
+
+// messages calls f with the messages of a stream's copy, in order.
+func (s *Store) messages(of *Stream, f func(*message) error) error {
+	for _, file := range of.Files {
+		chunk, err := s.Read(file.Object)
+		if err == nil {
+			err = chunkMessages(chunk, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -26,7 +26,9 @@ type RestoreConfig struct {
 	// Files is where ClickHouse keeps its own backups, as this process sees it.
 	Files string
 	// Limits bound the streams where the backup's bounds are larger, and say how many copies there are.
-	Limits   schemas.StreamLimits
+	Limits schemas.StreamLimits
+	// Only are the topics that are restored. Default: all.
+	Only     Only
 	Progress func(Progress)
 }
 
@@ -64,6 +66,10 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 	if here[schemas.KVStream] {
 		return cfg.finished(ctx, js, m)
 	}
+	only, err := cfg.Only.selects(cfg.Store, m)
+	if err != nil {
+		return err
+	}
 	if err := cfg.DB.MarkRestore(ctx); err != nil {
 		return err
 	}
@@ -77,14 +83,14 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 	}
 	for i := range m.Streams {
 		if s := &m.Streams[i]; s.Name != schemas.KVStream {
-			if err := cfg.stream(ctx, js, s); err != nil {
+			if err := cfg.stream(ctx, js, s, &only); err != nil {
 				return err
 			}
 		}
 	}
 	for i := range m.Streams {
 		if s := &m.Streams[i]; s.Name == schemas.KVStream {
-			return cfg.stream(ctx, js, s)
+			return cfg.stream(ctx, js, s, &only)
 		}
 	}
 	return fmt.Errorf("%w: it does not have the registry", ErrTorn)
@@ -145,6 +151,10 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 	}
 	for i := range m.Groups {
 		g := &m.Groups[i]
+		of := c.Only.tables(g)
+		if len(of) == 0 {
+			continue
+		}
 		var done int64
 		for _, f := range g.Files {
 			if err := c.lay(filepath.Join(c.Files, folder(g.Name)), f); err != nil {
@@ -153,7 +163,7 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 			done += f.Size
 			c.tell("files of "+g.Name, done)
 		}
-		for known, names := range g.byPolicy(storage.Knows) {
+		for known, names := range byPolicy(of, storage.Knows) {
 			err := c.DB.Restore(ctx, m.Database, names, folder(g.Name), !known, func(p tables.CopyProgress) { c.tell("tables "+g.Name, int64(p.Bytes)) })
 			if err != nil {
 				return err
@@ -185,7 +195,7 @@ func (c *RestoreConfig) lay(dir string, f File) error {
 	return errors.Join(err, w.Close())
 }
 
-func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *Stream) error {
+func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *Stream, only *selection) error {
 	info, err := streams.Info(ctx, js, s.Name)
 	if err == nil { // of a restore that was killed
 		return halfRestored(s, &info.State)
@@ -197,20 +207,20 @@ func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *S
 	if err != nil {
 		return err
 	}
+	part, err := only.of(*s, func(each func(*message) error) error { return c.Store.messages(s, each) })
+	if err != nil {
+		return err
+	}
 	var done int64
-	err = restoreStream(ctx, c.NC, s, config, func(each func(*message) error) error {
-		for _, f := range s.Files {
-			chunk, err := c.Store.Read(f.Object)
-			if err != nil {
-				return err
+	err = restoreStream(ctx, c.NC, &part, config, func(each func(*message) error) error {
+		return c.Store.messages(s, func(m *message) error {
+			if !only.keeps(s.Name, m.subject) {
+				return nil
 			}
-			if err := chunkMessages(chunk, each); err != nil {
-				return err
-			}
-			done += f.Size
+			done += int64(len(m.header) + len(m.data))
 			c.tell("stream "+s.Name, done)
-		}
-		return nil
+			return each(m)
+		})
 	})
 	if err != nil {
 		return streams.TooSmall("stream "+s.Name, most, err)
