@@ -22,14 +22,17 @@ type Inputs struct {
 	last                                                                     *prometheus.GaugeVec
 }
 
-// NewInputs takes the numbers of the inputs. Each reason for which a request may be refused counts from 0 on, so that
-// the first one is an increase.
+// NewInputs takes the numbers of the inputs. What an alert looks for counts from 0 on, so that the first one is an
+// increase: each reason for which a request may be refused, and what syslog loses.
 func NewInputs(r *metrics.Registry, reasons ...access.Reason) *Inputs {
 	c := &Inputs{
 		topics: r.Topics(), tokens: &metrics.Names{}, requests: r.Counter(metrics.InputRequests), events: r.Counter(metrics.InputEvents),
 		refused: r.Counter(metrics.InputRefused), received: r.Counter(metrics.InputReceived), decoded: r.Counter(metrics.InputDecoded),
 		throttled: r.Counter(metrics.InputThrottled), repeated: r.Counter(metrics.InputRepeated), token: r.Counter(metrics.TokenEvents),
 		auth: r.Counter(metrics.AuthFailures), took: r.Histogram(metrics.InputDuration), last: r.Gauge(metrics.InputLast),
+	}
+	for _, lost := range []string{"buffer-full", "lost-at-end"} { // of syslog, whose senders hear nothing
+		c.refused.WithLabelValues(string(pool.InputSyslog), lost)
 	}
 	for _, reason := range reasons {
 		c.auth.WithLabelValues(string(reason))
