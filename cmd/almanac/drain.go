@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-events/almanac/internal/backoff"
 )
 
-// drainKeys are the settings of the end of a process.
-var drainKeys = []string{"drain_delay", "shutdown_timeout"}
+// drainKeys are the settings that each process has which runs parts: where its numbers go, and how it ends.
+var drainKeys = []string{"otlp_export", "drain_delay", "shutdown_timeout"}
 
 // draining returns a context that ends drain_delay after ctx does. Meanwhile the process works as before, and is not ready:
 // who sends it requests has the time to learn of it. unready is called at once.

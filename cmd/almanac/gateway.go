@@ -76,7 +76,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 	defer one.close()
 	working, end := draining(ctx, s, log, in.drain)
 	defer end()
-	return runStages(working, s.ShutdownTimeout, stage{g}, stage{partFunc(func(ctx context.Context) error {
+	return runStages(working, s.ShutdownTimeout, stage{g, in.numbers.exporter(s, log)}, stage{partFunc(func(ctx context.Context) error {
 		// begin calls this again while an error may pass. openTables does not connect: its only
 		// error, a bad address, ends the gateway.
 		ready, err := one.begin(ctx, func(ctx context.Context) error {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"sync"
 
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/ops/export"
 	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 )
@@ -35,6 +39,28 @@ func newNumbers(log zerolog.Logger) *processNumbers {
 		proofs:   sync.OnceValue(func() *families.Proofs { return families.NewProofs(r) }),
 		inputs:   sync.OnceValue(func() *families.Inputs { return families.NewInputs(r, access.Reasons()...) }),
 	}
+}
+
+// exporter is the part that sends the numbers to an OTLP endpoint.
+func (n *processNumbers) exporter(s *settings, log zerolog.Logger) part {
+	return partFunc(func(ctx context.Context) error {
+		if s.OTLPExport == "" {
+			<-ctx.Done()
+			return nil
+		}
+		again := newRationer()
+		host, _ := os.Hostname()
+		e := export.Exporter{
+			URL: s.OTLPExport, Gather: n.Gather, Every: export.Every,
+			Resource: map[string]string{"service.name": "almanac", "service.version": thisVersion().Version, "service.instance.id": fmt.Sprintf("%s-%d", host, os.Getpid()), "host.name": host},
+			OnError: func(err error) {
+				if more, ok := again.pass("export"); ok {
+					log.Warn().Err(err).Int("more", more).Msg("the OTLP endpoint did not take this process's numbers")
+				}
+			},
+		}
+		return e.Run(ctx)
+	})
 }
 
 // refused counts why tokens, certificates and rights are refused, and logs of secrets and certificates why, a few times a minute.

@@ -83,6 +83,7 @@ type settings struct {
 	DrainDelay      time.Duration
 	ShutdownTimeout time.Duration
 	VerifyEvery     time.Duration // 0: off
+	OTLPExport      string        // empty: off
 	// TimersAllowCIDRs are addresses and ports that timers may call although they are private.
 	TimersAllowCIDRs []callback.Range
 	TimersSecrets    callback.Secrets
@@ -229,6 +230,7 @@ var keys = []key{
 		s.TimersSecrets, err = callback.ParseSecrets(v)
 		return err
 	}},
+	{name: "otlp_export", usage: "`URL` of an OTLP endpoint over HTTP that gets the numbers of this process each minute, such as http://127.0.0.1:4318", set: unlessEmpty(httpURL(func(s *settings) *string { return &s.OTLPExport }))},
 	{name: "verify_every", def: "1h", usage: "`TIME` between the runs of verify that sinks make by themselves, for /metrics; off for none", set: spanOrOff(func(s *settings) *time.Duration { return &s.VerifyEvery })},
 	{name: "drain_delay", def: "0", usage: "`TIME` after the signal to stop in which a process still works and is not ready, so that no more is sent to it, such as 5s", set: spanOrZero(func(s *settings) *time.Duration { return &s.DrainDelay })},
 	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take after drain_delay", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},

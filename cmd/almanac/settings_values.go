@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access/certs"
 	"github.com/almanac-events/almanac/internal/access/certs/acme"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 func plain(field func(*settings) *string) func(*settings, string) error {
@@ -111,6 +113,18 @@ func spanOrOff(field func(*settings) *time.Duration) func(*settings, string) err
 			return nil
 		}
 		return span(field)(s, v)
+	}
+}
+
+// httpURL is an address over HTTP, without a query or a password.
+func httpURL(field func(*settings) *string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		u, err := url.Parse(v)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+			return fmt.Errorf("%q is not an address such as http://127.0.0.1:4318", privacy.MaskedURL(v))
+		}
+		*field(s) = v
+		return nil
 	}
 }
 

@@ -118,7 +118,7 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			h.numbers.Read(o.numbers...)
 		}
 		return runStages(ctx, o.s.ShutdownTimeout, o.parts)
-	})}, asked)
+	})}, append(asked, o.counts.exporter(o.s, o.log)))
 }
 
 // begin starts the part, however long its servers take to appear. It is not ready

@@ -90,7 +90,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	tellReady(n.log)
 	working, end := draining(ctx, s, n.log, n.inputs.drain)
 	defer end()
-	return runStages(working, s.ShutdownTimeout, n.stages...)
+	return runStages(working, s.ShutdownTimeout, append(n.stages, stage{n.inputs.numbers.exporter(s, n.log)})...)
 }
 
 // close undoes what start did, in reverse. The data directory is let go last.

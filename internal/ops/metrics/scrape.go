@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/almanac-events/almanac/internal/fanout"
 )
@@ -30,14 +31,26 @@ func (r *Registry) Handler() http.Handler {
 		ctx, cancel := context.WithTimeout(req.Context(), scrapeWait)
 		defer cancel()
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		now := prometheus.NewRegistry()
-		if err := now.Register(samples(r.readAll(ctx))); err != nil {
-			r.cfg.OnError("metrics", err)
-		}
-		promhttp.HandlerFor(prometheus.Gatherers{r.known, now}, promhttp.HandlerOpts{
+		promhttp.HandlerFor(r.read(ctx), promhttp.HandlerOpts{
 			ErrorHandling: promhttp.ContinueOnError, ErrorLog: errorLog{r},
 		}).ServeHTTP(w, req.WithContext(ctx))
 	})
+}
+
+// Gather reads what a scrape has.
+func (r *Registry) Gather(ctx context.Context) ([]*dto.MetricFamily, error) {
+	ctx, cancel := context.WithTimeout(ctx, scrapeWait)
+	defer cancel()
+	return r.read(ctx).Gather()
+}
+
+// read reads all sources, and returns them with what is counted.
+func (r *Registry) read(ctx context.Context) prometheus.Gatherer {
+	now := prometheus.NewRegistry()
+	if err := now.Register(samples(r.readAll(ctx))); err != nil {
+		r.cfg.OnError("metrics", err)
+	}
+	return prometheus.Gatherers{r.known, now}
 }
 
 // errorLog tells of samples that are left out: one that is there twice, or has too many labels.
