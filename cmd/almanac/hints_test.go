@@ -41,14 +41,10 @@ func TestHintsNameWhatIsThere(t *testing.T) {
 				return nil
 			}
 			texts, err = literals(path)
-		case ".md":
+		case ".md", ".yaml", ".yml", ".tpl", ".service", ".txt":
 			var text []byte
 			text, err = os.ReadFile(path)
 			texts = quoted.FindAllString(string(text), -1)
-		case ".yaml", ".yml", ".tpl", ".service", ".txt":
-			var text []byte
-			text, err = os.ReadFile(path)
-			texts = []string{string(text)}
 		}
 		for _, text := range texts {
 			n, wrong := hints(root, text)
@@ -82,9 +78,9 @@ var (
 	foreignProgram = regexp.MustCompile("`(nats (stream|consumer|account|kv|server|context)|natscli|clickhouse-client|nsc )")
 )
 
-// notVerbs are words after almanac where it is no command: an annotation, sentences, names of connections, a line of Elastic's and
-// what hashes begin with.
-var notVerbs = map[string]bool{"exit": true, "almanac": true, "beside": true, "program": true, "green": true, "producer": true, "keyed": true, "seal": true}
+// notVerbs are words after almanac where it is no command: an annotation, sentences, names of connections, a line of Elastic's, and
+// what hashes and the comment of an engine's database begin with.
+var notVerbs = map[string]bool{"exit": true, "almanac": true, "beside": true, "program": true, "green": true, "producer": true, "keyed": true, "seal": true, "format": true}
 
 // literals are the string literals of a Go file.
 func literals(path string) (texts []string, err error) {

@@ -52,6 +52,7 @@ func TestUpStartsAndStops(t *testing.T) {
 	}
 
 	checkHTTP(t, a.HTTP)
+	b.seenByTop()
 	if code := up.stop(syscall.SIGINT); code != exitInterrupted {
 		t.Errorf("Ctrl-C: exit %d, want %d", code, exitInterrupted)
 	}

@@ -97,6 +97,7 @@ var Ways = []Way{
 	{Verb: "version", Why: whyLocal + "; GET /version answers beside the API"},
 	{Verb: "bench", Why: whyLocal},
 	{Verb: "doctor", Why: "/readyz says whether a gateway's parts answer; the verb asks the servers"},
+	{Verb: "top", Why: "GET /v1/status and GET /metrics are what it shows"},
 	{Verb: "ready", Why: "GET /readyz answers beside the API; the verb asks it"},
 	{Verb: "topics apply", Why: whyServers},
 	{Verb: "topics rm", Why: whyUndone},
