@@ -14,6 +14,8 @@ var (
 	ErrPosition = errors.New("bad position")
 	// ErrNoEvent: no event has that time and id.
 	ErrNoEvent = errors.New("no such event")
+	// ErrAccount: ClickHouse does not have the account that a statement was to be asked by, or it has another password.
+	ErrAccount = errors.New("no such account of ClickHouse")
 	// ErrNoDeadLetter: no dead letter has that number, or another one than was named.
 	ErrNoDeadLetter = errors.New("no such dead letter")
 )

@@ -53,9 +53,9 @@ var relayedHeaders = []string{"Accept-Encoding", "Content-Encoding", "Content-Ty
 const relayedID = "http-"
 
 // ownParams are never the client's to say: the account, that it only reads, and who else may read
-// the answer.
+// the answer. A session would be shared by all who ask by one account.
 var ownParams = []string{
-	"user", "password", "quota_key", "role", "readonly", "allow_ddl", "http_write_exception_in_output_format", "add_http_cors_header",
+	"user", "password", "quota_key", "role", "profile", "session_id", "session_timeout", "session_check", "close_session", "readonly", "allow_ddl", "http_write_exception_in_output_format", "add_http_cors_header",
 }
 
 // refusedParams would make the answer something else than what its format says.

@@ -10,7 +10,7 @@ import (
 func TestRelayParams(t *testing.T) {
 	t.Parallel()
 	got := relayParams(url.Values{
-		"query": {"SELECT 1"}, "user": {"root"}, "password": {"x"}, "readonly": {"0"}, "role": {"admin"}, "query_id": {"q"}, "param_a": {"1"},
+		"query": {"SELECT 1"}, "user": {"root"}, "password": {"x"}, "readonly": {"0"}, "role": {"admin"}, "profile": {"almanac"}, "session_id": {"of-another"}, "session_timeout": {"9"}, "query_id": {"q"}, "param_a": {"1"},
 		"max_execution_time": {"5"}, "max_memory_usage": {"99999999999999"}, "max_result_rows": {"0"}, "wait_end_of_query": {"1"},
 	})
 	want := url.Values{

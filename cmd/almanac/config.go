@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -80,12 +81,19 @@ is the address for other machines, whose programs trust the certificate's CA.`,
 		Long: `Print the accounts of ClickHouse, with what each may do and its limits, as a file
 for the directory users.d of a ClickHouse server. The server reads their passwords
 from its own environment: ` + access.ClickHousePasswordKey(access.UserSink) + ` is the sink's. Each part then
-names its account in ALMANAC_CLICKHOUSE. SECURITY.md has the accounts as a table.`,
+names its account in ALMANAC_CLICKHOUSE. SECURITY.md has the accounts as a table.
+Tokens that ask SQL of some topics have accounts too, whose passwords are made of
+that in clickhouse_reader: print the file again when such a token was made.`,
 		Example: `  almanac config clickhouse > /etc/clickhouse-server/users.d/almanac.xml
   ALMANAC_CLICKHOUSE=https://sink:…@clickhouse-1:8443/almanac almanac sink`,
 		Args: arguments(0, 0),
 		RunE: a.does(func(_ context.Context, cmd *cobra.Command, _ []string) error {
-			if _, err := load(cmd); err != nil { // a wrong flag is one here too
+			s, err := load(cmd) // a wrong flag is one here too
+			if err != nil {
+				return err
+			}
+			more, err := sqlAccounts(s)
+			if err != nil {
 				return err
 			}
 			database, _ := cmd.Flags().GetString("database")
@@ -93,7 +101,7 @@ names its account in ALMANAC_CLICKHOUSE. SECURITY.md has the accounts as a table
 			if !embedded.ValidDatabase(database) {
 				return usageError{fmt.Errorf("--database %q: expected letters, digits and _, at most 63", database)}
 			}
-			_, err := fmt.Fprint(a.stdout, access.ClickHouseConfig(database))
+			_, err = fmt.Fprint(a.stdout, access.ClickHouseConfig(database, s.ReaderPassword, more))
 			return err
 		}),
 	}
@@ -113,6 +121,23 @@ ALMANAC_LOG_LEVEL in the environment, --log-level as a flag. A flag wins over th
 environment, the environment over the file, the file over the default. The file
 is the first of: ` + strings.Join(configPaths(), ", ") + `.`,
 	}, check, show, natsUsers, clickHouseUsers)
+}
+
+// sqlAccounts are those of the tokens in the settings that ask SQL of some topics.
+func sqlAccounts(s *settings) ([]access.ClickHouseUser, error) {
+	tokens, err := keep.ReadFile(s.TokensFile)
+	if err != nil {
+		return nil, configError{err}
+	}
+	text, err := access.Parse([]byte(s.Tokens))
+	if err != nil {
+		return nil, configError{fmt.Errorf("the tokens of the environment: %w", err)}
+	}
+	all := access.SQLAccounts(append(tokens, text...))
+	if len(all) > 0 && s.ReaderPassword == "" {
+		return nil, configError{errors.New("tokens ask SQL of some topics, and clickhouse_reader is not set: the passwords of their accounts are made of it")}
+	}
+	return all, nil
 }
 
 func (a *app) configCheck(ctx context.Context, cmd *cobra.Command, args []string) error {

@@ -106,6 +106,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			if parts.Reads.User, parts.Reads.Password = one.d.readerUser, one.d.readerPassword; parts.Reads.User == "" {
 				log.Warn().Msg("clickhouse_reader is not set: SQL that people ask runs as the gateway's own account, within the limits of readers; it can read the names of those who were erased")
 			}
+			parts.Reads.TopicSQL = !one.d.followClickHouse && parts.Reads.Password != "" // of a server whose accounts are its owner's to make
 			in.measure(&parts, reg)
 			in.probe(func(context.Context) []ops.Reason { return append(natsTrouble(nc), stalled(parts.Pool)...) })
 			g.Open(parts)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -43,6 +44,7 @@ Roles: ` + roleHelp(),
 		textFlag("expires", "`TIME` when it ends: a date such as 2027-11-01, or 90d from now (default: never)"),
 		namesFlag("from", "`NETWORKS` that it may come from, such as 10.0.0.0/8 (default: any)"),
 		fractionFlag("events-per-second", "`NUMBER` of events that it may send (default: no bound)"),
+		namesFlag("sql-topics", "`TOPICS`: asks SQL of these alone, by an account of its own that a ClickHouse server has by `config clickhouse`"),
 		textFlag("where", "`FILTER` of the rows that it reads, such as \"attributes.tenant = 'acme'\": = and IN, with AND and OR (default: all rows)"),
 		textFlag("bytes-per-second", "`SIZE` that it may send, such as 10MiB (default: no bound)"),
 	)
@@ -92,6 +94,12 @@ func (a *app) tokenAdd(_ context.Context, cmd *cobra.Command, args []string) err
 		if has, err := f.GetBool(string(r.Role)); err == nil && has {
 			t.Grants = append(t.Grants, access.Grant{Role: r.Role})
 		}
+	}
+	if topics, _ := f.GetStringSlice("sql-topics"); len(topics) > 0 {
+		if all, _ := f.GetBool(string(access.RoleSQL)); all {
+			return usageError{errors.New("--sql is of every topic, and --sql-topics of some: pass one of them")}
+		}
+		t.Grants = append(t.Grants, access.Grant{Role: access.RoleSQL, Topics: topics})
 	}
 	if text, _ := f.GetString("expires"); text != "" {
 		if t.Expires, err = ends(text, time.Now()); err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // A token is made, listed, given a new secret and removed. Its secret is printed once, and is in no file.
@@ -63,6 +65,7 @@ func TestTokens(t *testing.T) {
 		"a name taken":    {[]string{"add", "grafana", "--sql"}, "almanac token rotate grafana"},
 		"none to remove":  {[]string{"rm", "other"}, "there is no token"},
 		"none to rotate":  {[]string{"rotate", "other"}, "there is no token"},
+		"sql twice":       {[]string{"add", "x", "--sql", "--sql-topics", "app"}, "pass one of them"},
 		"a wrong limit":   {[]string{"add", "x", "--read", "app", "--where", "level ="}, "--where"},
 		"a limit by not":  {[]string{"add", "x", "--read", "app", "--where", "level != 'info'"}, "= and IN"},
 		"a limit of all":  {[]string{"add", "x", "--admin", "--where", "level = 'info'"}, "role admin cannot be narrowed"},
@@ -84,5 +87,14 @@ func TestTokens(t *testing.T) {
 	wg.Wait()
 	if rows := list(); len(rows) != 5 {
 		t.Errorf("four made at once: %+v", rows)
+	}
+	// SQL of some topics takes an account of ClickHouse, whose password is made of the reader's.
+	b.ok("", "token", "add", "analyst", "--sql-topics", "auth,app")
+	if r := b.run("", "config", "clickhouse"); r.code != exitConfig || !strings.Contains(r.err, "clickhouse_reader is not set") {
+		t.Errorf("accounts without a reader: code %d: %s", r.code, r.err)
+	}
+	b.env = append(b.env, "ALMANAC_CLICKHOUSE_READER=reader:private")
+	if text := b.ok("", "config", "clickhouse"); !strings.Contains(text, "<"+access.SQLAccount([]string{"app", "auth"}).Name+">") || strings.Contains(text, "private") {
+		t.Errorf("%s", text)
 	}
 }

@@ -50,7 +50,7 @@ var Rights = []Right{
 	{RoleMetrics, []Action{Metrics}, "reads /metrics", true},
 	{RoleWrite, []Action{Send, Change}, "sends events, and writes documents and timers", false},
 	{RoleRead, []Action{Read}, "reads events, counts, series, usage, documents and timers", false},
-	{RoleSQL, []Action{SQL}, "asks SQL, which sees every topic", true},
+	{RoleSQL, []Action{SQL}, "asks SQL, which sees every topic, or those that it is given for", true},
 	{RoleOperate, []Action{Read, Operate}, "reads, erases, replays, and settles dead letters", false},
 	{RoleAdmin, []Action{Send, Change, Read, SQL, Operate, Admin, Metrics}, "does everything, and declares topics and tokens", true},
 }
@@ -83,7 +83,7 @@ func (g *Grant) covers(a Action, topic string) bool {
 	if !ok || !slices.Contains(r.Actions, a) {
 		return false
 	}
-	return r.Everywhere || slices.Contains(g.Topics, Every) || topic != "" && slices.Contains(g.Topics, topic)
+	return r.Everywhere && (r.Role != RoleSQL || len(g.Topics) == 0) || slices.Contains(g.Topics, Every) || topic != "" && slices.Contains(g.Topics, topic)
 }
 
 // Principal is who asks.

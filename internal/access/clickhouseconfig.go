@@ -1,7 +1,9 @@
 package access
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"fmt"
 	"strings"
 	"text/template"
 )
@@ -19,6 +21,8 @@ type ClickHouseAccounts struct {
 	Networks []string
 	// Password is the element of an account's password.
 	Password func(user string) string
+	// More are accounts beside those of the table (SQLAccounts).
+	More []ClickHouseUser
 	// StatementBytes bounds one statement of the reader, ReaderBytes all of them together, and Threads one.
 	StatementBytes, ReaderBytes int64
 	Threads                     int
@@ -34,7 +38,7 @@ func (a *ClickHouseAccounts) Elements() (users, profiles string) {
 		*ClickHouseAccounts
 		Users []*ClickHouseUser
 	}{ClickHouseAccounts: a}
-	all := ClickHouseUsers()
+	all := append(ClickHouseUsers(), a.More...)
 	for i := range all {
 		data.Users = append(data.Users, &all[i])
 	}
@@ -59,10 +63,14 @@ const (
 
 // ClickHouseConfig is a file for the directory users.d of a ClickHouse server: the accounts of Almanac in a database. Their
 // passwords are in the server's environment.
-func ClickHouseConfig(database string) string {
+// Those in more, which ask SQL of some topics, have theirs by the reader's.
+func ClickHouseConfig(database, reader string, more []ClickHouseUser) string {
 	a := ClickHouseAccounts{
-		Databases: []string{database}, Networks: []string{"::/0"},
+		Databases: []string{database}, Networks: []string{"::/0"}, More: more,
 		Password: func(user string) string {
+			if strings.HasPrefix(user, sqlAccountPrefix) {
+				return fmt.Sprintf("<password_sha256_hex>%x</password_sha256_hex>", sha256.Sum256([]byte(SQLPassword(reader, user))))
+			}
 			return `<password from_env="` + ClickHousePasswordKey(user) + `"/>`
 		},
 		StatementBytes: elsewhereStatementBytes, ReaderBytes: elsewhereReaderBytes, Threads: elsewhereThreads,

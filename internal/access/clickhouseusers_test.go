@@ -16,7 +16,7 @@ import (
 // default.
 func TestClickHouseConfigHasEveryUser(t *testing.T) {
 	t.Parallel()
-	text := access.ClickHouseConfig("almanac")
+	text := access.ClickHouseConfig("almanac", "", nil)
 	var doc struct {
 		Users struct {
 			All []struct {

@@ -38,13 +38,48 @@ type record struct {
 	Write   []string       `yaml:"write,omitempty,flow" json:"write,omitempty"`
 	Read    []string       `yaml:"read,omitempty,flow" json:"read,omitempty"`
 	Operate []string       `yaml:"operate,omitempty,flow" json:"operate,omitempty"`
-	SQL     bool           `yaml:"sql,omitempty" json:"sql,omitempty"`
+	SQL     *sqlRecord     `yaml:"sql,omitempty,flow" json:"sql,omitempty"`
 	Metrics bool           `yaml:"metrics,omitempty" json:"metrics,omitempty"`
 	Admin   bool           `yaml:"admin,omitempty" json:"admin,omitempty"`
 	Expires string         `yaml:"expires,omitempty" json:"expires,omitempty"`
 	From    []netip.Prefix `yaml:"from,omitempty,flow" json:"from,omitempty"`
 	Rate    *rateRecord    `yaml:"rate,omitempty,flow" json:"rate,omitempty"`
 	Where   *string        `yaml:"where,omitempty" json:"where,omitempty"`
+}
+
+// sqlRecord is true, or the topics that SQL is of.
+type sqlRecord struct {
+	all    bool
+	topics []string
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (s *sqlRecord) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.SequenceNode {
+		return n.Decode(&s.topics)
+	}
+	return n.Decode(&s.all)
+}
+
+// MarshalYAML implements yaml.Marshaler.
+func (s sqlRecord) MarshalYAML() (any, error) { return s.value(), nil }
+
+// MarshalJSON implements json.Marshaler.
+func (s sqlRecord) MarshalJSON() ([]byte, error) { return json.Marshal(s.value()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *sqlRecord) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &s.topics) == nil {
+		return nil
+	}
+	return json.Unmarshal(text, &s.all)
+}
+
+func (s sqlRecord) value() any {
+	if len(s.topics) > 0 {
+		return s.topics
+	}
+	return s.all
 }
 
 type rateRecord struct {
@@ -58,6 +93,7 @@ type rateRecord struct {
 //	  - {name: api, id: k3f9q2, hash: "sha256:…", write: [app, auth], expires: 2027-11-01, rate: {events: 5000, bytes: 10485760}}
 //	  - {name: grafana, id: p0x7aa, hash: "sha256:…", read: ["*"], sql: true, from: [10.0.0.0/8]}
 //	  - {name: shipper, subject: "CN=shipper,O=Acme", write: [app]}
+//	  - {name: analyst, id: q7t3zb, hash: "sha256:…", sql: [app, auth]}
 //	  - {name: acme, id: m2r8vw, hash: "sha256:…", read: [app], where: "attributes.tenant = 'acme'"}
 //
 // An error names the token and what is wrong with it, and holds no secret.
@@ -139,7 +175,19 @@ func (r *record) token() (t Token, err error) {
 		return bad("id and hash are as `almanac token add` prints them")
 	}
 	t = Token{Name: r.Name, ID: r.ID, Digest: digest, Subject: r.Subject, From: r.From}
-	for _, g := range []Grant{{RoleWrite, r.Write}, {RoleRead, r.Read}, {RoleOperate, r.Operate}} {
+	var sql sqlRecord
+	if r.SQL != nil {
+		sql = *r.SQL
+	}
+	switch {
+	case r.SQL != nil && !sql.all && sql.topics != nil && len(sql.topics) == 0:
+		return bad("sql is of no topic: leave it out, or write true or topics")
+	case len(sql.topics) > maxSQLTopics:
+		return bad("sql has more than %d topics", maxSQLTopics)
+	case slices.Contains(sql.topics, Every):
+		return bad("sql of all topics is written true")
+	}
+	for _, g := range []Grant{{RoleWrite, r.Write}, {RoleRead, r.Read}, {RoleOperate, r.Operate}, {RoleSQL, sql.topics}} {
 		if len(g.Topics) == 0 {
 			continue
 		}
@@ -156,7 +204,7 @@ func (r *record) token() (t Token, err error) {
 	for _, g := range []struct {
 		role Role
 		has  bool
-	}{{RoleSQL, r.SQL}, {RoleMetrics, r.Metrics}, {RoleAdmin, r.Admin}} {
+	}{{RoleSQL, sql.all}, {RoleMetrics, r.Metrics}, {RoleAdmin, r.Admin}} {
 		if g.has {
 			t.Grants = append(t.Grants, Grant{Role: g.role})
 		}
@@ -229,7 +277,7 @@ func recordOf(t *Token) record {
 		case RoleOperate:
 			r.Operate = g.Topics
 		case RoleSQL:
-			r.SQL = true
+			r.SQL = &sqlRecord{all: len(g.Topics) == 0, topics: g.Topics}
 		case RoleMetrics:
 			r.Metrics = true
 		case RoleAdmin:

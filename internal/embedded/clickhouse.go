@@ -24,6 +24,7 @@ type ClickHouse struct {
 	endpoint endpoint
 	secrets  map[string]string // passwords by user; nil for a remote engine
 	version  string
+	more     []access.ClickHouseUser // further accounts; up does not have any: a library reads files of all topics
 	log      *engineLog
 	lock     *os.File
 	cold     string // where the engine writes of ColdDir; "" for none
@@ -219,6 +220,9 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 	if c.secrets, err = loadPasswords(filepath.Join(dir, "passwords.json"), clickHouseUsers()); err != nil {
 		return err
 	}
+	for i := range c.more {
+		c.secrets[c.more[i].Name] = access.SQLPassword(c.secrets[UserReader], c.more[i].Name)
+	}
 	if !Confines() {
 		c.cfg.Log.say(LevelWarn, "clickhouse", Unconfined)
 	}
@@ -272,6 +276,7 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 	accounts := access.ClickHouseAccounts{
 		Databases: append([]string{c.cfg.Database}, c.cfg.Further...),
 		Networks:  []string{"127.0.0.1", "::1"},
+		More:      c.more,
 		Password: func(user string) string {
 			return "<password_sha256_hex>" + hashed(c.secrets[user]) + "</password_sha256_hex>"
 		},
@@ -280,6 +285,10 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		Threads:        runtime.NumCPU(),         // more of them only take turns
 	}
 	users, profiles := accounts.Elements()
+	names := clickHouseUsers()
+	for i := range c.more {
+		names = append(names, c.more[i].Name)
+	}
 	files := engineFiles{
 		Server:            c.cfg.Engine.Kind == EngineBinary,
 		Host:              c.cfg.Host,
@@ -294,7 +303,7 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		CacheBytes:        c.cfg.MaxMemoryBytes / 16, // three such caches leave four fifths for queries and merges
 		BackgroundThreads: c.cfg.BackgroundThreads,
 		KeeperHash:        hashed(c.endpoint.password),
-		Accounts:          accountHeaders(clickHouseUsers()...),
+		Accounts:          accountHeaders(names...),
 		Users:             users,
 		Profiles:          profiles,
 	}

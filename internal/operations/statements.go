@@ -16,17 +16,17 @@ var (
 // Statements.
 var (
 	SQL = Operation{
-		Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Right: Right{access.SQL, OfAll}, Rows: AllRows, Access: Reads,
+		Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Right: Right{access.SQL, OfSome}, Rows: AllRows, Access: Reads,
 		Params:  []Param{{Name: "format", Help: "`NAME` of a ClickHouse format", Note: "; JSONEachRow unless told"}},
 		Body:    &Body{Media: []string{"text/plain"}},
 		Answers: []Answer{{Code: http.StatusOK, Text: "OK, in the format that was asked for", Media: []string{anything}}},
 	}
 	ClickHouse = Operation{
-		Method: http.MethodGet, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Right: Right{access.SQL, OfAll}, Rows: AllRows, Access: Reads, Foreign: true,
+		Method: http.MethodGet, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Right: Right{access.SQL, OfSome}, Rows: AllRows, Access: Reads, Foreign: true,
 		Params: []Param{statement}, Answers: relayed,
 	}
 	ClickHousePost = Operation{
-		Method: http.MethodPost, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Right: Right{access.SQL, OfAll}, Rows: AllRows, Access: Reads, Foreign: true,
+		Method: http.MethodPost, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Right: Right{access.SQL, OfSome}, Rows: AllRows, Access: Reads, Foreign: true,
 		Params: []Param{statement}, Body: &Body{Optional: true, Media: []string{anything}}, Answers: relayed,
 	}
 	ClickHousePing = Operation{

@@ -57,6 +57,9 @@ type Config struct {
 	Documents func(ctx context.Context, topic string) (*documents.Collection, error)
 	// User and Password are of an account that may only read; empty for the reader's own.
 	User, Password string
+	// TopicSQL says that the server has an account for each set of topics that a token asks SQL of (access.SQLAccounts), with
+	// passwords made of Password.
+	TopicSQL bool
 	// Anyone says that nothing is asked of who asks: for an API that only this process reaches.
 	Anyone bool
 	// Rates bounds what a token writes; nil: nothing does.

@@ -23,6 +23,7 @@ const (
 	tooManyQueries = 202
 	networkError   = 210
 	settingHeld    = 452
+	accessDenied   = 497
 )
 
 // addClickHouse adds the interface of ClickHouse's own clients. It is ClickHouse's in
@@ -40,7 +41,7 @@ func (a *API) ping(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { <-a.pings }()
-	a.relay(w, r, query.RelayRequest{Params: url.Values{"query": {"SELECT 'Ok.'"}}, User: a.cfg.User, Password: a.cfg.Password})
+	a.relay(w, r, query.RelayRequest{Params: url.Values{"query": {"SELECT 'Ok.'"}}}, asks{user: a.cfg.User, password: a.cfg.Password})
 }
 
 func (a *API) clickhouse(w http.ResponseWriter, r *http.Request) {
@@ -55,13 +56,17 @@ func (a *API) clickhouse(w http.ResponseWriter, r *http.Request) {
 	defer func() { <-a.sql }()
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(request.BodyWait)) // tests have servers without deadlines
-	a.relay(w, r, query.RelayRequest{
-		Params: r.URL.Query(), Header: r.Header, Body: http.MaxBytesReader(w, r.Body, clickhouseBytes), User: a.cfg.User, Password: a.cfg.Password,
-	})
+	as, err := a.asksAs(r)
+	if err != nil {
+		clickhouseRefusal(w, http.StatusForbidden, accessDenied, err.Error())
+		return
+	}
+	a.relay(w, r, query.RelayRequest{Params: r.URL.Query(), Header: r.Header, Body: http.MaxBytesReader(w, r.Body, clickhouseBytes)}, as)
 }
 
 // relay answers with what ClickHouse answers, as it comes.
-func (a *API) relay(w http.ResponseWriter, r *http.Request, req query.RelayRequest) {
+func (a *API) relay(w http.ResponseWriter, r *http.Request, req query.RelayRequest, as asks) {
+	req.User, req.Password = as.user, as.password
 	resp, err := a.cfg.Reader.Relay(r.Context(), req)
 	switch {
 	case errors.Is(err, schemas.ErrRequest):
@@ -72,6 +77,10 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, req query.RelayReque
 		return
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if err := as.missing(exceptionCode(resp.Header)); err != nil {
+		clickhouseRefusal(w, http.StatusForbidden, accessDenied, err.Error())
+		return
+	}
 	maps.Copy(w.Header(), relayedAnswer(resp.Header))
 	w.WriteHeader(resp.StatusCode)
 	pass(w, resp.Body)

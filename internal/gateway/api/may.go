@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
@@ -37,10 +38,15 @@ func (a *API) asked(op *operations.Operation, h http.HandlerFunc) http.HandlerFu
 	}
 }
 
-// stillAllowed returns why who asks may not go on with a read. Where its row limit is another by now, it asks again.
+// stillAllowed returns why who asks may not go on with a read. Where its row limit, or the topics of its SQL, are others by now, it asks again.
 func stillAllowed(op *operations.Operation, r *http.Request, who, now *access.Principal) error {
 	if now.Where != who.Where {
 		return access.ErrUnauthenticated
+	}
+	if topics, everything := now.SQLTopics(); op.Right.Action == access.SQL && !everything {
+		if was, all := who.SQLTopics(); all || !slices.Equal(was, topics) {
+			return access.ErrUnauthenticated
+		}
 	}
 	return allowed(op, r, now)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,10 +33,16 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("a statement may have %d bytes", sqlBytes), ""))
 		return
 	}
-	body, err := a.cfg.Reader.SQL(r.Context(), query.SQLRequest{
-		SQL: string(statement), Format: format, User: a.cfg.User, Password: a.cfg.Password,
-	})
+	as, err := a.asksAs(r)
 	if err != nil {
+		request.Fail(w, r, err)
+		return
+	}
+	body, err := a.cfg.Reader.SQL(r.Context(), query.SQLRequest{SQL: string(statement), Format: format, User: as.user, Password: as.password})
+	if err != nil {
+		if missing := as.missing(notAuthenticated); missing != nil && errors.Is(err, query.ErrAccount) {
+			err = missing
+		}
 		if lost := request.Lost(r.Context()); lost != nil {
 			err = lost
 		}
