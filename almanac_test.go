@@ -125,9 +125,11 @@ func TestClientWithoutClickHouse(t *testing.T) {
 	for name, err := range map[string]error{
 		"query": second(a.Query(ctx)), "replay": second(a.Replay(ctx)), "usage": second(a.Usage(ctx)), "trail": second(a.Trail(ctx)),
 	} {
-		if !errors.Is(err, almanac.ErrNoClickHouse) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !errors.Is(err, almanac.ErrNoClickHouse) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -177,9 +179,11 @@ func TestClientCloses(t *testing.T) {
 		"producer": second(a.Producer(ctx, "orders")), "documents": second(a.Documents(ctx, "customers")), "timers": second(a.Timers(ctx, "mails")),
 		"query": second(a.Query(ctx)), "replay": second(a.Replay(ctx)), "declare": a.Declare(ctx, schemas.NewTopic("b")), "group": a.DeclareGroup(ctx, timersGroup("b")),
 	} {
-		if !errors.Is(err, almanac.ErrClosed) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !errors.Is(err, almanac.ErrClosed) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -163,9 +163,11 @@ func TestVersions(t *testing.T) {
 		"loaded":        func() error { _, err := c.Load(ctx, "a"); return err }(),
 		"updated":       func() error { _, err := c.Update(ctx, "a", Always, []byte(`{}`)); return err }(),
 	} {
-		if !errors.Is(err, ErrNotFound) {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 	if d, err := c.Create(ctx, Draft{ID: "a", Path: "no", Body: []byte(`{}`)}); err != nil || d.Version != 5 || d.Path != "no" {
 		t.Errorf("created again: %+v, %v", d, err)

@@ -77,10 +77,12 @@ func TestLockLife(t *testing.T) {
 		"released twice": c.Unlock(ctx, "a", first.Token),
 		"renewed":        func() error { _, err := c.Renew(ctx, "a", first.Token, time.Minute); return err }(),
 	} {
-		var lost *LockError
-		if !errors.As(err, &lost) || lost.Holder != nil || lost.Token != first.Token {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			var lost *LockError
+			if !errors.As(err, &lost) || lost.Holder != nil || lost.Token != first.Token {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 	second, err := c.Lock(ctx, "a", "two", time.Minute)
 	if err != nil || second.Token <= first.Token {
@@ -95,9 +97,11 @@ func TestLockLife(t *testing.T) {
 		"a name":    func() error { _, err := c.Lock(ctx, "x", "a\nb", time.Minute); return err }(),
 		"long name": func() error { _, err := c.Lock(ctx, "x", strings.Repeat("x", 129), time.Minute); return err }(),
 	} {
-		if !errors.Is(err, document.ErrLock) || !errors.Is(err, schemas.ErrRequest) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !errors.Is(err, document.ErrLock) || !errors.Is(err, schemas.ErrRequest) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if _, err := c.Lock(ctx, "a.b", "", time.Minute); !errors.Is(err, document.ErrID) {
 		t.Errorf("an id that is not one: %v", err)

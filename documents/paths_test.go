@@ -24,18 +24,20 @@ func TestWritesThroughAnotherPath(t *testing.T) {
 		"a removal": {Kind: Remove, ID: "c-1", Path: "se/lund"}, "a removal from the root": {Kind: Remove, ID: "c-1", In: true}, "a put to a path above": {Kind: Put, ID: "c-1", Path: "se"},
 		"a put below the root": {Kind: Put, ID: "root", Path: "se"},
 	} {
-		if op.Body = body; op.Kind == Remove {
-			op.Body = nil
-		}
-		for _, write := range []func() error{
-			func() error { _, err := c.Write(ctx, op); return err },
-			func() error { _, err := c.Batch(ctx, op, Op{Kind: Put, ID: "other", Body: body}); return err },
-		} {
-			err, other := write(), (*PathError)(nil)
-			if !errors.As(err, &other) || !errors.Is(err, ErrPath) || other.Want != op.Path || other.Have == other.Want {
-				t.Errorf("%s: %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			if op.Body = body; op.Kind == Remove {
+				op.Body = nil
 			}
-		}
+			for _, write := range []func() error{
+				func() error { _, err := c.Write(ctx, op); return err },
+				func() error { _, err := c.Batch(ctx, op, Op{Kind: Put, ID: "other", Body: body}); return err },
+			} {
+				err, other := write(), (*PathError)(nil)
+				if !errors.As(err, &other) || !errors.Is(err, ErrPath) || other.Want != op.Path || other.Have == other.Want {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
 	}
 	if d, err := c.Load(ctx, "c-1"); err != nil || d.Version != 1 {
 		t.Errorf("%+v, %v: something was written", d, err)
@@ -77,8 +79,10 @@ func TestCreatedElsewhere(t *testing.T) {
 		"of an update":      {ID: "a", Body: body, Created: then},
 		"of a removal":      {Kind: Remove, ID: "a", Created: then},
 	} {
-		if _, err := c.Write(ctx, op); !errors.Is(err, schemas.ErrRequest) {
-			t.Errorf("%s: %v", name, fmt.Sprint(err))
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := c.Write(ctx, op); !errors.Is(err, schemas.ErrRequest) {
+				t.Errorf("%s: %v", name, fmt.Sprint(err))
+			}
+		})
 	}
 }

@@ -31,15 +31,17 @@ func TestAnswerOf(t *testing.T) {
 		{"another responder", "+OK", "", again},
 		{"nothing", "", "", again},
 	} {
-		m := nats.NewMsg("x")
-		m.Data = []byte(c.body)
-		if c.status != "" {
-			m.Header.Set("Status", c.status)
-		}
-		got, _, err := answerOf(m)
-		if got != c.want || (err == nil) != (c.want == stored) || err != nil && !errors.Is(err, ErrNotStored) {
-			t.Errorf("%s: verdict %d, %v", c.name, got, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			m := nats.NewMsg("x")
+			m.Data = []byte(c.body)
+			if c.status != "" {
+				m.Header.Set("Status", c.status)
+			}
+			got, _, err := answerOf(m)
+			if got != c.want || (err == nil) != (c.want == stored) || err != nil && !errors.Is(err, ErrNotStored) {
+				t.Errorf("%s: verdict %d, %v", c.name, got, err)
+			}
+		})
 	}
 }
 

@@ -67,14 +67,16 @@ func TestServerClockAfterAJump(t *testing.T) {
 		"wrong all the time":   {was: days, is: days, ts: days, refused: true},
 		"right, a wrong event": {ts: days, refused: true},
 	} {
-		now := began.Add(c.slept)
-		clock := serverClock{woken: make(chan struct{}, 1)}
-		clock.last.Store(&serverTime{server: began, local: began.Add(c.was).UnixNano(), came: began})
-		if err := clock.check(&topic, now.Add(c.ts).UnixNano(), now.Add(c.is).UnixNano()); (err != nil) != c.refused {
-			t.Errorf("%s: %v, want refused %v", name, err, c.refused)
-		}
-		if asks := len(clock.woken) > 0; asks != c.refused {
-			t.Errorf("%s: asks again %v", name, asks)
-		}
+		t.Run(name, func(t *testing.T) {
+			now := began.Add(c.slept)
+			clock := serverClock{woken: make(chan struct{}, 1)}
+			clock.last.Store(&serverTime{server: began, local: began.Add(c.was).UnixNano(), came: began})
+			if err := clock.check(&topic, now.Add(c.ts).UnixNano(), now.Add(c.is).UnixNano()); (err != nil) != c.refused {
+				t.Errorf("%s: %v, want refused %v", name, err, c.refused)
+			}
+			if asks := len(clock.woken) > 0; asks != c.refused {
+				t.Errorf("%s: asks again %v", name, asks)
+			}
+		})
 	}
 }

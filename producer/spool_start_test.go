@@ -151,9 +151,11 @@ func TestSameTopic(t *testing.T) {
 		has  schemas.Topic
 		same bool
 	}{"itself": {app, true}, "more fields": {more, true}, "lanes": {lanes, false}, "lane_by": {key, false}, "fields": {fields, false}} {
-		if err := sameTopic(app, c.has); (err == nil) != c.same || err != nil && !errors.Is(err, schemas.ErrTopicChange) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := sameTopic(app, c.has); (err == nil) != c.same || err != nil && !errors.Is(err, schemas.ErrTopicChange) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if err := sameTopic(more, app); err == nil {
 		t.Error("a topic that lost fields is the same")

@@ -30,16 +30,18 @@ func TestWindow(t *testing.T) {
 		"answered twice":                {limit: 2, add: 2, take: []uint64{1, 1, 1}, space: true, oldest: 2},
 		"never sent":                    {limit: 2, add: 2, take: []uint64{0, 3, 66}, oldest: 1},
 	} {
-		w := newWindow(c.limit)
-		for range c.add {
-			w.add(new(laneFrame))
-		}
-		for _, seq := range c.take {
-			w.take(seq)
-		}
-		if w.space(math.MaxUint64) != c.space || w.oldest != c.oldest {
-			t.Errorf("%s: room %v, oldest %d; want %v, %d", name, w.space(math.MaxUint64), w.oldest, c.space, c.oldest)
-		}
+		t.Run(name, func(t *testing.T) {
+			w := newWindow(c.limit)
+			for range c.add {
+				w.add(new(laneFrame))
+			}
+			for _, seq := range c.take {
+				w.take(seq)
+			}
+			if w.space(math.MaxUint64) != c.space || w.oldest != c.oldest {
+				t.Errorf("%s: room %v, oldest %d; want %v, %d", name, w.space(math.MaxUint64), w.oldest, c.space, c.oldest)
+			}
+		})
 	}
 }
 

@@ -29,9 +29,11 @@ func TestRulesThatTheSourceGotLater(t *testing.T) {
 		{"a hash, later in the source", topic(since(hash)), topic(hash), 0, true},
 		{"a hash, later in the source and nowhere else", topic(since(hash)), topic(), 0, false},
 	} {
-		got, err := lateRules(c.source, c.target)
-		if (err != nil) != c.refused || err == nil && len(got.PII) != c.again {
-			t.Errorf("%s: %+v, %v", c.what, got, err)
-		}
+		t.Run(c.what, func(t *testing.T) {
+			got, err := lateRules(c.source, c.target)
+			if (err != nil) != c.refused || err == nil && len(got.PII) != c.again {
+				t.Errorf("%s: %+v, %v", c.what, got, err)
+			}
+		})
 	}
 }

@@ -178,8 +178,10 @@ func TestLanedAlike(t *testing.T) {
 		"a log into one lane":       {ofOne, one, true},
 		"the field of another type": {once, declared(schemas.Topic{OnceBy: []string{"n"}, Fields: text}), false},
 	} {
-		if got := lanedAlike(&c.source, &c.target); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := lanedAlike(&c.source, &c.target); got != c.want {
+				t.Errorf("%s: %v", name, got)
+			}
+		})
 	}
 }

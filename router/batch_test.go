@@ -31,9 +31,11 @@ func TestFull(t *testing.T) {
 		"a late event":     {r, at(1, 1, 1), 500, 10, ""},
 		"all off":          {schemas.Rotation{}, at(9, 1e9, 1e9), 0, 1e9, ""},
 	} {
-		if got := full(c.r, c.s, c.top, c.hi); got != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := full(c.r, c.s, c.top, c.hi); got != c.want {
+				t.Errorf("%s: got %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -49,17 +51,19 @@ func TestLateEventsMakeFewShards(t *testing.T) {
 		"backwards":    func(i int) int64 { return int64(batches-i) * span * spans / batches },
 		"a day behind": func(i int) int64 { return int64(i%2)*span*spans/2 + int64(i)*span*spans/2/batches },
 	} {
-		shards, s, top := 1, &shardState{}, int64(-1)
-		for i := range batches {
-			hi := order(i)
-			if full(r, s, top, hi) != "" {
-				shards, s, top = shards+1, &shardState{}, -1
+		t.Run(name, func(t *testing.T) {
+			shards, s, top := 1, &shardState{}, int64(-1)
+			for i := range batches {
+				hi := order(i)
+				if full(r, s, top, hi) != "" {
+					shards, s, top = shards+1, &shardState{}, -1
+				}
+				s.tail.pos, top = s.tail.pos+1, max(top, hi)
 			}
-			s.tail.pos, top = s.tail.pos+1, max(top, hi)
-		}
-		if shards > spans+1 {
-			t.Errorf("%s: %d shards of %d batches over %d spans", name, shards, batches, spans)
-		}
+			if shards > spans+1 {
+				t.Errorf("%s: %d shards of %d batches over %d spans", name, shards, batches, spans)
+			}
+		})
 	}
 }
 

@@ -40,23 +40,25 @@ func TestBehindForks(t *testing.T) {
 		{"two of a month", 10, nil, []registry.Shard{fork(dec, 5), fork(dec, 8)}, "[9 10]"},
 		{"again, before they were sealed", 3, []checkpoint.StoredRun{{From: 5, To: 5}, {From: 7, To: 10}}, []registry.Shard{fork(nov, 3)}, "[4 6]"},
 	} {
-		next := checkpoint.Checkpoint{Source: c.was, StoredRun: c.isStored}
-		h := heldBy(next, c.forked)
-		low, _ := h.bounds()
-		passing := next.PassFrom(low)
-		for seq := low.Seq + 1; seq <= 10; seq++ {
-			if s := (schemas.Source{Seq: seq}); !passing.Take(s, h.has(months[seq], s)) {
-				t.Fatalf("%s: too many runs", c.name)
+		t.Run(c.name, func(t *testing.T) {
+			next := checkpoint.Checkpoint{Source: c.was, StoredRun: c.isStored}
+			h := heldBy(next, c.forked)
+			low, _ := h.bounds()
+			passing := next.PassFrom(low)
+			for seq := low.Seq + 1; seq <= 10; seq++ {
+				if s := (schemas.Source{Seq: seq}); !passing.Take(s, h.has(months[seq], s)) {
+					t.Fatalf("%s: too many runs", c.name)
+				}
 			}
-		}
-		var routed []uint64
-		for seq := next.Source + 1; seq <= 10; seq++ {
-			if next.StoredFrames(schemas.Source{Seq: seq}, 1) == 0 {
-				routed = append(routed, seq)
+			var routed []uint64
+			for seq := next.Source + 1; seq <= 10; seq++ {
+				if next.StoredFrames(schemas.Source{Seq: seq}, 1) == 0 {
+					routed = append(routed, seq)
+				}
 			}
-		}
-		if got := fmt.Sprint(routed); got != c.routed {
-			t.Errorf("%s: routed are %s, want %s (%+v)", c.name, got, c.routed, next)
-		}
+			if got := fmt.Sprint(routed); got != c.routed {
+				t.Errorf("%s: routed are %s, want %s (%+v)", c.name, got, c.routed, next)
+			}
+		})
 	}
 }

@@ -58,8 +58,10 @@ func TestEvaluateKinds(t *testing.T) {
 	documents := schemas.NewTopicOf(kinds.Document, "usage")
 	j = evaluator{topic: &documents}
 	for name, m := range map[string]*message{"JSON": &json, "a frame": &m} {
-		if got := j.message(m, nil); len(got.frames) != 0 || len(got.dead) != 1 || schemas.Reason(got.dead[0].err) != "wrong-kind" {
-			t.Errorf("%s: %d frames, dead letters %+v", name, len(got.frames), got.dead)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := j.message(m, nil); len(got.frames) != 0 || len(got.dead) != 1 || schemas.Reason(got.dead[0].err) != "wrong-kind" {
+				t.Errorf("%s: %d frames, dead letters %+v", name, len(got.frames), got.dead)
+			}
+		})
 	}
 }

@@ -37,17 +37,19 @@ func TestEvaluatePastRetention(t *testing.T) {
 		"bare too late":   {bare(end.AddDate(0, 0, 30)), true},
 		"a year too late": {frame(end.AddDate(1, 0, 0)), true},
 	} {
-		j := evaluator{topic: &topic}
-		got := j.message(c.m, nil)
-		if c.past {
-			if len(got.dead) != 1 || len(got.frames) != 0 || !errors.Is(got.dead[0].err, schemas.ErrPastRetention) || reasonOf(got.dead[0].err) != "past-retention" {
+		t.Run(name, func(t *testing.T) {
+			j := evaluator{topic: &topic}
+			got := j.message(c.m, nil)
+			if c.past {
+				if len(got.dead) != 1 || len(got.frames) != 0 || !errors.Is(got.dead[0].err, schemas.ErrPastRetention) || reasonOf(got.dead[0].err) != "past-retention" {
+					t.Errorf("%s: %+v", name, got)
+				} else if text := got.dead[0].err.Error(); !strings.Contains(text, "2026-09") || !strings.Contains(text, "30 days") {
+					t.Errorf("%s: the refusal names neither month nor days: %s", name, text)
+				}
+			} else if len(got.dead) != 0 || len(got.frames) != 1 {
 				t.Errorf("%s: %+v", name, got)
-			} else if text := got.dead[0].err.Error(); !strings.Contains(text, "2026-09") || !strings.Contains(text, "30 days") {
-				t.Errorf("%s: the refusal names neither month nor days: %s", name, text)
 			}
-		} else if len(got.dead) != 0 || len(got.frames) != 1 {
-			t.Errorf("%s: %+v", name, got)
-		}
+		})
 	}
 	// A frame that was routed while there was time and comes again is repeated, not dead.
 	m := frame(end.AddDate(1, 0, 0))

@@ -87,10 +87,12 @@ func TestOlderFramesAreRuled(t *testing.T) {
 		"flipped":           func(m *message) { m.data[len(m.data)-1] ^= 1 },
 		"without a version": func(m *message) { m.header.Del(schemas.HeaderSchema); m.data[len(m.data)-1] ^= 1 },
 	} {
-		m := made(&old)
-		if spoil(m); string(refused(m).Data) != schemas.WithheldFrame(len(m.data)) {
-			t.Errorf("%s: it is kept", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			m := made(&old)
+			if spoil(m); string(refused(m).Data) != schemas.WithheldFrame(len(m.data)) {
+				t.Errorf("%s: it is kept", what)
+			}
+		})
 	}
 	m = made(&topic)
 	if m.data[len(m.data)-1] ^= 1; !bytes.Equal(refused(m).Data, m.data) {

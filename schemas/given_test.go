@@ -60,9 +60,11 @@ func TestGiven(t *testing.T) {
 		"of another month":     {month, false},
 		"and one that follows": {part(200, 210, 3), true},
 	} {
-		if got := g.Has(c.p); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := g.Has(c.p); got != c.want {
+				t.Errorf("%s: %t", name, got)
+			}
+		})
 	}
 	g.Take(part(140, 205, 6))
 	g.Take(part(130, 210, 7)) // it was not all given before, so it was taken

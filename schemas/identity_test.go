@@ -106,10 +106,12 @@ func TestLaneKeys(t *testing.T) {
 		"the producer's, too":  {Topic{LaneBy: []string{}}, ""},
 		"an audit's resources": {Topic{Kind: kinds.Audit, LaneBy: []string{"resource"}}, ""},
 	} {
-		c.topic.Name = "things"
-		if _, err := c.topic.Declared(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			c.topic.Name = "things"
+			if _, err := c.topic.Declared(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		})
 	}
 }
 
@@ -128,13 +130,15 @@ func TestLanesStay(t *testing.T) {
 		"a rule, with one lane":  {1, func(t *Topic) { t.PII = []Private{hash} }, ""},
 		"a rule for another one": {4, func(t *Topic) { t.PII = []Private{{Field: "space", Rule: PrivacyHash}} }, ""},
 	} {
-		live := NewTopicOf(kinds.Meter, "usage")
-		live.Lanes = c.lanes
-		want := live
-		c.change(&want)
-		if _, err := live.Evolve(want); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			live := NewTopicOf(kinds.Meter, "usage")
+			live.Lanes = c.lanes
+			want := live
+			c.change(&want)
+			if _, err := live.Evolve(want); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		})
 	}
 	metrics := NewTopicOf(kinds.Metric, "cpu")
 	metrics.Lanes = 4

@@ -22,14 +22,16 @@ func TestOwnInbox(t *testing.T) {
 		"no server":                          {nil, nil, ""},
 		"a server that is not a URL":         {[]string{"::"}, nil, ""},
 	} {
-		o := nats.Options{Servers: c.servers}
-		for _, opt := range append(c.opts, OwnInbox) {
-			if err := opt(&o); err != nil {
-				t.Errorf("%s: %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			o := nats.Options{Servers: c.servers}
+			for _, opt := range append(c.opts, OwnInbox) {
+				if err := opt(&o); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
 			}
-		}
-		if o.InboxPrefix != c.want {
-			t.Errorf("%s: %q, want %q", name, o.InboxPrefix, c.want)
-		}
+			if o.InboxPrefix != c.want {
+				t.Errorf("%s: %q, want %q", name, o.InboxPrefix, c.want)
+			}
+		})
 	}
 }

@@ -156,9 +156,11 @@ func TestIdentityIsNeverCleared(t *testing.T) {
 		})
 	}
 	for what, fields := range map[string][]string{"by its other name": {"requestId"}, "with the attribute": {"ip", "request"}} {
-		if once.Anonymise = (Anonymise{AfterDays: 7, Fields: fields}); once.Validate() == nil {
-			t.Errorf("an identity may be anonymised %s", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			if once.Anonymise = (Anonymise{AfterDays: 7, Fields: fields}); once.Validate() == nil {
+				t.Errorf("an identity may be anonymised %s", what)
+			}
+		})
 	}
 	meter := topics[string(kinds.Meter)]
 	if meter.Anonymise = (Anonymise{AfterDays: 7, Fields: []string{ColUserID}}); meter.Validate() != nil {

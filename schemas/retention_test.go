@@ -24,14 +24,16 @@ func TestPastKeep(t *testing.T) {
 		"a hundred years, no wrap":  {MaxKeepDays, end.AddDate(50, 0, 0), false},
 		"the month is past in part": {1, end.Add(-time.Hour), false},
 	} {
-		topic.KeepDays = c.keep
-		if got := topic.PastKeep(202602, c.at); got != c.past {
-			t.Errorf("%s: %t", name, got)
-		}
-		err := topic.CheckKeep(202602, c.at)
-		if c.past != errors.Is(err, ErrPastRetention) || c.past && (Reason(err) != "past-retention" || !strings.Contains(err.Error(), "2026-02") || !strings.Contains(err.Error(), "30 days")) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			topic.KeepDays = c.keep
+			if got := topic.PastKeep(202602, c.at); got != c.past {
+				t.Errorf("%s: %t", name, got)
+			}
+			err := topic.CheckKeep(202602, c.at)
+			if c.past != errors.Is(err, ErrPastRetention) || c.past && (Reason(err) != "past-retention" || !strings.Contains(err.Error(), "2026-02") || !strings.Contains(err.Error(), "30 days")) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -57,12 +59,14 @@ func TestValidateRetention(t *testing.T) {
 		"empty":             {0, anonymise(30, ""), "1 to 256 bytes"},
 		"twice":             {0, anonymise(30, "ip", "ip"), "twice"},
 	} {
-		topic := NewTopic("app")
-		topic.KeepDays, topic.Anonymise = c.keep, c.a
-		err := topic.Validate()
-		if (c.text == "") != (err == nil) || err != nil && (!errors.Is(err, ErrTopic) || !strings.Contains(err.Error(), c.text)) {
-			t.Errorf("%s: %v, want %q", name, err, c.text)
-		}
+		t.Run(name, func(t *testing.T) {
+			topic := NewTopic("app")
+			topic.KeepDays, topic.Anonymise = c.keep, c.a
+			err := topic.Validate()
+			if (c.text == "") != (err == nil) || err != nil && (!errors.Is(err, ErrTopic) || !strings.Contains(err.Error(), c.text)) {
+				t.Errorf("%s: %v, want %q", name, err, c.text)
+			}
+		})
 	}
 }
 
@@ -88,8 +92,10 @@ func TestTightens(t *testing.T) {
 		"anonymise ends":     {topic(0, 7, "ip"), topic(0, 0), false},
 		"longer, and sooner": {topic(30, 7, "ip"), topic(60, 6, "ip"), true},
 	} {
-		if got := c.now.Tightens(c.then); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := c.now.Tightens(c.then); got != c.want {
+				t.Errorf("%s: %t", name, got)
+			}
+		})
 	}
 }

@@ -62,9 +62,11 @@ func TestSourceName(t *testing.T) {
 		"1@2026-11-20T12:00:00Z":              {1, 1795176000000000000},
 		"7":                                   {7, 0},
 	} {
-		if got, err := ParseName(name); err != nil || got != want || got.Name() != name {
-			t.Errorf("%q: %+v, %q, %v", name, got, got.Name(), err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := ParseName(name); err != nil || got != want || got.Name() != name {
+				t.Errorf("%q: %+v, %q, %v", name, got, got.Name(), err)
+			}
+		})
 	}
 	if got, err := ParseName("7@2026-11-20T13:00:00+01:00"); err != nil || got.Stored != 1795176000000000000 {
 		t.Errorf("another zone: %+v, %v", got, err)

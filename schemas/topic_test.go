@@ -22,11 +22,13 @@ func TestTopicValidate(t *testing.T) {
 		"too many fields": {func(t *Topic) { t.Fields = make([]Field, MaxFields+1) }, "65 promoted fields"},
 		"keep":            {func(t *Topic) { t.KeepDays = -1 }, "keep_days"},
 	} {
-		topic := NewTopic("app")
-		c.change(&topic)
-		if err := topic.Validate(); !errors.Is(err, ErrTopic) || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: %v, want %q", name, err, c.text)
-		}
+		t.Run(name, func(t *testing.T) {
+			topic := NewTopic("app")
+			c.change(&topic)
+			if err := topic.Validate(); !errors.Is(err, ErrTopic) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: %v, want %q", name, err, c.text)
+			}
+		})
 	}
 	topic := Topic{Name: "app"}
 	if got, err := topic.Declared(); err != nil || got.Lanes != DefaultLanes || got.Version != 1 || got.Rotate.Rows != DefaultRotateRows {
@@ -71,13 +73,15 @@ func TestValidateEvent(t *testing.T) {
 		"unnamed attribute":   {Event{Attrs: []Attr{String("", "v")}}, now, ErrAttrName},
 		"too many attributes": {Event{Attrs: make([]Attr, MaxAttrs+1)}, now, ErrTooManyAttrs},
 	} {
-		err := c.e.Validate(c.ts, now)
-		if !errors.Is(err, c.want) || c.want == nil && err != nil {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
-		}
-		if err != nil && Reason(err) == "" {
-			t.Errorf("%s: %v has no word", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			err := c.e.Validate(c.ts, now)
+			if !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("%s: %v, want %v", name, err, c.want)
+			}
+			if err != nil && Reason(err) == "" {
+				t.Errorf("%s: %v has no word", name, err)
+			}
+		})
 	}
 	if err := (&Event{Message: long + "x"}).Validate(now, now); err == nil || !strings.Contains(err.Error(), "65537") || !strings.Contains(err.Error(), "65536") {
 		t.Errorf("the refusal must name both numbers: %v", err)

@@ -38,9 +38,11 @@ func TestAdmit(t *testing.T) {
 		"twice":             {placed(5, schemas.Digest(first), 1), "position 5 stands twice"},
 		"wrong predecessor": {placed(6, "ffff", 1), "names ffff as its predecessor"},
 	} {
-		if _, err := fill().admit(4, c.p, payload(3), 102); !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := fill().admit(4, c.p, payload(3), 102); !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if more, err := fill().admit(4, placed(6, schemas.Digest(first), 2), payload(2), 101); more || err != nil {
 		t.Errorf("another schema version: %v, %v; want the batch to end before it", more, err)

@@ -45,14 +45,16 @@ func TestSQLFreshOnABusyMachine(t *testing.T) {
 		{"slower than the promise", []time.Duration{time.Minute, time.Minute}, linger / 2},
 		{"quick again", []time.Duration{time.Minute, time.Minute, 0}, linger},
 	} {
-		s := &state{linger: linger}
-		for i, d := range c.worked {
-			s.beganAt = t0
-			s.stored(outcome{head: position{pos: uint64(i)}, counted: true, began: t0.Add(d / 2)}, t0.Add(d))
-		}
-		if got := s.gap(); got != c.want {
-			t.Errorf("%s: %s from one insert to the next, want %s", c.what, got, c.want)
-		}
+		t.Run(c.what, func(t *testing.T) {
+			s := &state{linger: linger}
+			for i, d := range c.worked {
+				s.beganAt = t0
+				s.stored(outcome{head: position{pos: uint64(i)}, counted: true, began: t0.Add(d / 2)}, t0.Add(d))
+			}
+			if got := s.gap(); got != c.want {
+				t.Errorf("%s: %s from one insert to the next, want %s", c.what, got, c.want)
+			}
+		})
 	}
 }
 

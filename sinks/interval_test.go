@@ -27,9 +27,11 @@ func TestRestOf(t *testing.T) {
 		{"ten topics at full load", 40, 500 * time.Millisecond, cfg.MaxInterval},
 		{"five hundred topics", 2000, 20 * time.Millisecond, cfg.MaxInterval},
 	} {
-		if got := intervalOf(time.Duration(c.shards)*c.each, c.shards, &cfg); got != c.want {
-			t.Errorf("%s: %s, want %s", c.what, got, c.want)
-		}
+		t.Run(c.what, func(t *testing.T) {
+			if got := intervalOf(time.Duration(c.shards)*c.each, c.shards, &cfg); got != c.want {
+				t.Errorf("%s: %s, want %s", c.what, got, c.want)
+			}
+		})
 	}
 	cfg.Inserts = 8
 	if got := intervalOf(40*50*time.Millisecond, 40, &cfg); got != time.Second {

@@ -30,11 +30,13 @@ func TestMayBegin(t *testing.T) {
 		{"one is, and a crowd has come behind this one", 50, 1, 50, 0, crowd, true},
 		{"there is no room", 150, 2, 100, time.Hour, 100, false},
 	} {
-		turns := newLimiter(&cfg)
-		turns.rows, turns.inserts = c.rows, c.inserts
-		if got := turns.mayBegin(c.weight, c.waited, c.behind); got != c.want {
-			t.Errorf("%s: %v", c.what, got)
-		}
+		t.Run(c.what, func(t *testing.T) {
+			turns := newLimiter(&cfg)
+			turns.rows, turns.inserts = c.rows, c.inserts
+			if got := turns.mayBegin(c.weight, c.waited, c.behind); got != c.want {
+				t.Errorf("%s: %v", c.what, got)
+			}
+		})
 	}
 	cfg.Inserts = 8
 	turns := newLimiter(&cfg)

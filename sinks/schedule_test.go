@@ -114,9 +114,11 @@ func TestWentBack(t *testing.T) {
 		{"at work", state{tail: position{pos: 9}, head: position{pos: 9}, headKnown: true, working: true}, 4, false, false},
 		{"not known", state{tail: position{pos: 9}}, 4, false, true},
 	} {
-		if back := c.s.wentBack(c.head, now); back != c.back || c.s.behind() != c.behind || back && c.s.since != now {
-			t.Errorf("%s: back %v, behind %v, since %v", c.name, back, c.s.behind(), c.s.since)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if back := c.s.wentBack(c.head, now); back != c.back || c.s.behind() != c.behind || back && c.s.since != now {
+				t.Errorf("%s: back %v, behind %v, since %v", c.name, back, c.s.behind(), c.s.since)
+			}
+		})
 	}
 }
 

@@ -117,9 +117,11 @@ func TestLedgerFollows(t *testing.T) {
 		"empty":                 {LedgerOf(nil, at.Add(1)), ErrOldLedger},
 		"of a restored Almanac": {LedgerOf(ledgerOf(a(4), b), at.Add(1)), ErrOldLedger},
 	} {
-		if err := c.ledger.Follows(&known); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := c.ledger.Follows(&known); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", name, err, c.want)
+			}
+		})
 	}
 	if all := Newest(known, LedgerOf(ledgerOf(a(4), b), at.Add(1))); !all.At.Equal(at.Add(1)) || len(all.Erasures) != 2 || all.Erasures[schemas.LedgerKey("app", "a")].Count != 5 {
 		t.Errorf("joined: %+v", all)

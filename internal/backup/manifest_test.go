@@ -23,9 +23,11 @@ func TestTablesByPolicy(t *testing.T) {
 		"some": {[]string{"default"}, "map[false:[app web] true:[auth]]"},
 		"none": {nil, "map[false:[app auth web]]"},
 	} {
-		if got := fmt.Sprint(byPolicy(all, func(p string) bool { return slices.Contains(c.knows, p) })); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := fmt.Sprint(byPolicy(all, func(p string) bool { return slices.Contains(c.knows, p) })); got != c.want {
+				t.Errorf("%s: %s, want %s", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -61,15 +63,17 @@ func TestManifestSaysWhatABackupHas(t *testing.T) {
 		"a stream twice":      func(m *Manifest) { m.Streams[0] = m.Streams[1] },
 		"no stream":           func(m *Manifest) { m.Streams = nil },
 	} {
-		m := example()
-		change(m)
-		text, err := m.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Decode(m.Name(), text); !errors.Is(err, ErrTorn) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			m := example()
+			change(m)
+			text, err := m.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Decode(m.Name(), text); !errors.Is(err, ErrTorn) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -36,8 +36,10 @@ func TestWhole(t *testing.T) {
 		"absolute": strings.Replace(afterText, "data/a/3", "/etc", 1),
 		"no XML":   "x",
 	} {
-		if _, _, err := whole([]byte(text), base); err == nil {
-			t.Errorf("%s: taken", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := whole([]byte(text), base); err == nil {
+				t.Errorf("%s: taken", name)
+			}
+		})
 	}
 }

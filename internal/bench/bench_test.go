@@ -51,9 +51,11 @@ func TestRun(t *testing.T) {
 		"events_per_second": res.EventsPerSecond, "ceiling": res.CeilingEventsPerSecond, "ratio": res.Ratio,
 		"wire": res.WireBytes, "stream": res.StreamDisk, "table": res.TableDisk, "frames": float64(res.Frames), "engine cpu": res.CPUMicros["clickhouse"],
 	} {
-		if v <= 0 {
-			t.Errorf("%s is %v", name, v)
-		}
+		t.Run(name, func(t *testing.T) {
+			if v <= 0 {
+				t.Errorf("%s is %v", name, v)
+			}
+		})
 	}
 }
 

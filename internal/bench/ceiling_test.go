@@ -21,17 +21,19 @@ func TestCeilingShardCuts(t *testing.T) {
 		{"by encoded bytes", schemas.Frame{Rows: 1, RawBytes: 1 << 10}, 8 << 20, 9, []int{4, 4, 1}},
 		{"by decompressed bytes", schemas.Frame{Rows: 1, RawBytes: 64 << 20}, 10, 5, []int{2, 2, 1}},
 	} {
-		var s ceilingShard
-		payload := make([]byte, c.bytes)
-		for range c.frames {
-			s.add(payload, c.frame)
-		}
-		var got []int
-		for _, b := range s.batches {
-			got = append(got, len(b.frames))
-		}
-		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: %s", c.name, d)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			var s ceilingShard
+			payload := make([]byte, c.bytes)
+			for range c.frames {
+				s.add(payload, c.frame)
+			}
+			var got []int
+			for _, b := range s.batches {
+				got = append(got, len(b.frames))
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s: %s", c.name, d)
+			}
+		})
 	}
 }

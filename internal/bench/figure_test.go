@@ -101,16 +101,18 @@ func TestFalls(t *testing.T) {
 		{"new ones are not compared", []Figure{up(0.5), down(9)}, []Figure{up(0.5)}, nil},
 		{"nothing recorded", []Figure{up(0.1)}, nil, nil},
 	} {
-		var got []string
-		for _, f := range Falls(c.now, c.recorded) {
-			got = append(got, f.Name)
-			if f.Error() == "" {
-				t.Errorf("%s: a fall without words", c.name)
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, f := range Falls(c.now, c.recorded) {
+				got = append(got, f.Name)
+				if f.Error() == "" {
+					t.Errorf("%s: a fall without words", c.name)
+				}
 			}
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: fell %v, want %v", c.name, got, c.want)
-		}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s: fell %v, want %v", c.name, got, c.want)
+			}
+		})
 	}
 }
 

@@ -51,9 +51,11 @@ func TestLoadResult(t *testing.T) {
 		{"rows an insert", r.RowsPerInsert, 50}, {"merged", r.MergedRows, 2}, {"held share", r.HeldShare, 3},
 		{"resident", float64(r.UpResident >> 20), 300}, {"open", float64(r.EngineOpen - r.EngineOpenMiddle), 100}, {"cores", r.cores(), 0.5},
 	} {
-		if c.got < c.want*0.9999 || c.got > c.want*1.0001 {
-			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if c.got < c.want*0.9999 || c.got > c.want*1.0001 {
+				t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+			}
+		})
 	}
 }
 

@@ -23,9 +23,11 @@ func TestAccounts(t *testing.T) {
 		n    int64
 		want error
 	}{"none": {nil, 1 << 40, nil}, "nothing": {first, 0, nil}, "less than nothing": {first, -5, nil}, "more than a share": {first, 51, ErrLarge}} {
-		if err := c.a.Take(c.n); !errors.Is(err, c.want) || b.Used() != 0 {
-			t.Errorf("%s: %v, %d are used", name, err, b.Used())
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := c.a.Take(c.n); !errors.Is(err, c.want) || b.Used() != 0 {
+				t.Errorf("%s: %v, %d are used", name, err, b.Used())
+			}
+		})
 	}
 	if err := errors.Join(first.Take(50), second.Take(30)); err != nil {
 		t.Fatal(err)

@@ -41,40 +41,42 @@ func TestJSONDocuments(t *testing.T) {
 		"inside of an array": {Options{Format: FormatJSON, Records: "b"}, `[{"a":1}]`, `an object with "b" was expected`},
 		"a line of NDJSON":   {Options{Format: FormatNDJSON}, "{\"a\":1}\n[2]\n{\"a\":3}\n", `1+1 [a]="1"; 2+1 error; 3+1 [a]="3"; EOF`},
 	} {
-		for _, slow := range []bool{false, true} {
-			var in io.Reader = strings.NewReader(c.input)
-			if slow {
-				in = iotest.OneByteReader(in)
-			}
-			r := NewReader(in, c.opts)
-			var got []string
-			for {
-				rec, err := r.Next()
-				if err != nil {
-					if !errors.Is(err, io.EOF) && !errors.Is(err, ErrSyntax) {
-						t.Errorf("%s: %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			for _, slow := range []bool{false, true} {
+				var in io.Reader = strings.NewReader(c.input)
+				if slow {
+					in = iotest.OneByteReader(in)
+				}
+				r := NewReader(in, c.opts)
+				var got []string
+				for {
+					rec, err := r.Next()
+					if err != nil {
+						if !errors.Is(err, io.EOF) && !errors.Is(err, ErrSyntax) {
+							t.Errorf("%s: %v", name, err)
+						}
+						got = append(got, err.Error())
+						break
 					}
-					got = append(got, err.Error())
-					break
+					switch {
+					case errors.Is(rec.Err, ErrTooLong) && len(rec.Raw) <= c.opts.MaxRecordBytes:
+						got = append(got, fmt.Sprintf("%d+%d too long", rec.Line, rec.Lines))
+					case rec.Err != nil:
+						got = append(got, fmt.Sprintf("%d+%d error", rec.Line, rec.Lines))
+					default:
+						got = append(got, show(rec))
+					}
 				}
-				switch {
-				case errors.Is(rec.Err, ErrTooLong) && len(rec.Raw) <= c.opts.MaxRecordBytes:
-					got = append(got, fmt.Sprintf("%d+%d too long", rec.Line, rec.Lines))
-				case rec.Err != nil:
-					got = append(got, fmt.Sprintf("%d+%d error", rec.Line, rec.Lines))
-				default:
-					got = append(got, show(rec))
+				want := strings.Split(c.want, "; ")
+				ok := len(got) == len(want)
+				for i := range want {
+					ok = ok && (got[i] == want[i] || i == len(want)-1 && strings.Contains(got[i], want[i]))
+				}
+				if !ok {
+					t.Errorf("%s: %q, want %q", name, got, want)
 				}
 			}
-			want := strings.Split(c.want, "; ")
-			ok := len(got) == len(want)
-			for i := range want {
-				ok = ok && (got[i] == want[i] || i == len(want)-1 && strings.Contains(got[i], want[i]))
-			}
-			if !ok {
-				t.Errorf("%s: %q, want %q", name, got, want)
-			}
-		}
+		})
 	}
 }
 
@@ -90,14 +92,16 @@ func TestColumns(t *testing.T) {
 		"logfmt": {FormatLogfmt, `eventName=Put who.sub=s type=other kind=k`},
 		"csv":    {FormatCSV, "eventName,who.sub,type,kind\nPut,s,other,k\n"},
 	} {
-		rec, err := NewReader(strings.NewReader(c.input), Options{Format: c.format, Columns: columns, Topic: &topic}).Next()
-		got := show(rec)
-		if name == "csv" {
-			got = strings.Replace(got, "2+1", "1+1", 1)
-		}
-		if err != nil || got != want {
-			t.Errorf("%s: %s (%v, %v), want %s", name, got, err, rec.Err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			rec, err := NewReader(strings.NewReader(c.input), Options{Format: c.format, Columns: columns, Topic: &topic}).Next()
+			got := show(rec)
+			if name == "csv" {
+				got = strings.Replace(got, "2+1", "1+1", 1)
+			}
+			if err != nil || got != want {
+				t.Errorf("%s: %s (%v, %v), want %s", name, got, err, rec.Err, want)
+			}
+		})
 	}
 	private := topic
 	private.PII = []schemas.Private{{Field: "who.sub", Rule: schemas.PrivacyHash}}
@@ -109,10 +113,12 @@ func TestColumns(t *testing.T) {
 		"in clear":    {Columns: columns, Topic: &private},
 		"no document": {Records: "x"},
 	} {
-		o.Format = FormatNDJSON
-		if err := o.Validate(); !errors.Is(err, ErrOptions) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			o.Format = FormatNDJSON
+			if err := o.Validate(); !errors.Is(err, ErrOptions) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if _, err := NewReader(strings.NewReader("a,b\n1,2\n"), Options{Format: FormatCSV, Columns: map[string]string{"x": "type"}}).Next(); !errors.Is(err, ErrHeader) {
 		t.Errorf("a column that is not in the header: %v", err)

@@ -51,61 +51,63 @@ func TestLongRecordsAreCutOrSplit(t *testing.T) {
 		"as long as it may":   {FormatText, strings.Repeat("x", schemas.MaxEventBytes), ""},
 		"with an id and time": {FormatNDJSON, `{"id":"019ab2c4-1111-7222-8333-444444444444","ts":"2026-11-01T00:00:00Z","message":"` + text + `"}`, text},
 	} {
-		sum := sha256.Sum256([]byte(c.input))
-		for _, long := range []Long{LongCut, LongSplit} {
-			o := &Options{Format: c.format, Long: long}
-			rec := only(t, c.input+"\n", o)
-			events, err := o.Fit(&rec)
-			switch {
-			case len(c.input) == schemas.MaxEventBytes:
-				if err != nil || len(events) != 1 || len(events[0].Attrs) != 0 || events[0].Message != c.input {
-					t.Errorf("%s: an event that fits is changed: %d events, %v", name, len(events), err)
+		t.Run(name, func(t *testing.T) {
+			sum := sha256.Sum256([]byte(c.input))
+			for _, long := range []Long{LongCut, LongSplit} {
+				o := &Options{Format: c.format, Long: long}
+				rec := only(t, c.input+"\n", o)
+				events, err := o.Fit(&rec)
+				switch {
+				case len(c.input) == schemas.MaxEventBytes:
+					if err != nil || len(events) != 1 || len(events[0].Attrs) != 0 || events[0].Message != c.input {
+						t.Errorf("%s: an event that fits is changed: %d events, %v", name, len(events), err)
+					}
+					continue
+				case long == LongSplit && c.whole == "":
+					if !errors.Is(err, schemas.ErrEventTooLarge) || !strings.Contains(err.Error(), "--cut") {
+						t.Errorf("%s: split gave %v", name, err)
+					}
+					continue
+				case err != nil:
+					t.Errorf("%s: %v", name, err)
+					continue
 				}
-				continue
-			case long == LongSplit && c.whole == "":
-				if !errors.Is(err, schemas.ErrEventTooLarge) || !strings.Contains(err.Error(), "--cut") {
-					t.Errorf("%s: split gave %v", name, err)
+				var joined strings.Builder
+				ids := map[schemas.ID]bool{}
+				for i := range events {
+					e := &events[i]
+					if now := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC).UnixNano(); e.Validate(now, now) != nil {
+						t.Errorf("%s: event %d is refused: %v", name, i, e.Validate(now, now))
+					}
+					a := attributes(e)
+					if a[schemas.AttrLongBytes] != fmt.Sprint(len(c.input)) || a[schemas.AttrLongSHA256] != hex.EncodeToString(sum[:]) {
+						t.Errorf("%s: marked with %s bytes, %s", name, a[schemas.AttrLongBytes], a[schemas.AttrLongSHA256])
+					}
+					if e.UserID != rec.Event.UserID || !e.Time.Equal(rec.Event.Time) || rec.Event.ID.IsZero() != e.ID.IsZero() {
+						t.Errorf("%s: event %d lost fields: %+v", name, i, e)
+					}
+					if !e.ID.IsZero() && ids[e.ID] {
+						t.Errorf("%s: two parts have one id", name)
+					}
+					ids[e.ID] = true
+					if part := a[schemas.AttrPart] + "/" + a[schemas.AttrParts]; long == LongSplit && part != fmt.Sprintf("%d/%d", i+1, len(events)) {
+						t.Errorf("%s: part %s", name, part)
+					}
+					if e.Message != "m" {
+						joined.WriteString(e.Message)
+					}
+					joined.WriteString(a["stack"])
 				}
-				continue
-			case err != nil:
-				t.Errorf("%s: %v", name, err)
-				continue
+				switch got := joined.String(); {
+				case long == LongSplit && got != c.whole:
+					t.Errorf("%s: the parts are not the text: %d bytes of %d", name, len(got), len(c.whole))
+				case long == LongCut && (len(events) != 1 || c.whole != "" && (!strings.HasPrefix(c.whole, got) || len(got) < schemas.MaxEventBytes/3)):
+					t.Errorf("%s: cut to %d bytes in %d events", name, len(got), len(events))
+				case strings.ToValidUTF8(c.input, "?") == c.input && strings.ToValidUTF8(got, "?") != got:
+					t.Errorf("%s: a character is split", name)
+				}
 			}
-			var joined strings.Builder
-			ids := map[schemas.ID]bool{}
-			for i := range events {
-				e := &events[i]
-				if now := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC).UnixNano(); e.Validate(now, now) != nil {
-					t.Errorf("%s: event %d is refused: %v", name, i, e.Validate(now, now))
-				}
-				a := attributes(e)
-				if a[schemas.AttrLongBytes] != fmt.Sprint(len(c.input)) || a[schemas.AttrLongSHA256] != hex.EncodeToString(sum[:]) {
-					t.Errorf("%s: marked with %s bytes, %s", name, a[schemas.AttrLongBytes], a[schemas.AttrLongSHA256])
-				}
-				if e.UserID != rec.Event.UserID || !e.Time.Equal(rec.Event.Time) || rec.Event.ID.IsZero() != e.ID.IsZero() {
-					t.Errorf("%s: event %d lost fields: %+v", name, i, e)
-				}
-				if !e.ID.IsZero() && ids[e.ID] {
-					t.Errorf("%s: two parts have one id", name)
-				}
-				ids[e.ID] = true
-				if part := a[schemas.AttrPart] + "/" + a[schemas.AttrParts]; long == LongSplit && part != fmt.Sprintf("%d/%d", i+1, len(events)) {
-					t.Errorf("%s: part %s", name, part)
-				}
-				if e.Message != "m" {
-					joined.WriteString(e.Message)
-				}
-				joined.WriteString(a["stack"])
-			}
-			switch got := joined.String(); {
-			case long == LongSplit && got != c.whole:
-				t.Errorf("%s: the parts are not the text: %d bytes of %d", name, len(got), len(c.whole))
-			case long == LongCut && (len(events) != 1 || c.whole != "" && (!strings.HasPrefix(c.whole, got) || len(got) < schemas.MaxEventBytes/3)):
-				t.Errorf("%s: cut to %d bytes in %d events", name, len(got), len(events))
-			case strings.ToValidUTF8(c.input, "?") == c.input && strings.ToValidUTF8(got, "?") != got:
-				t.Errorf("%s: a character is split", name)
-			}
-		}
+		})
 	}
 }
 

@@ -30,22 +30,24 @@ func TestUnpackByContent(t *testing.T) {
 	_, _ = io.WriteString(z, text)
 	_ = z.Close()
 	for name, data := range map[string][]byte{"plain": []byte(text), "gzip": gz.Bytes(), "zstd": zs.Bytes()} {
-		r, err := Unpack(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if got, err := io.ReadAll(r); err != nil || string(got) != text {
-			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(text), err)
-		}
-		if name == "plain" {
-			continue
-		}
-		if r, err = Unpack(bytes.NewReader(data[:len(data)-5])); err == nil {
-			_, err = io.ReadAll(r)
-		}
-		if !errors.Is(err, ErrCutShort) {
-			t.Errorf("%s that is cut short: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			r, err := Unpack(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if got, err := io.ReadAll(r); err != nil || string(got) != text {
+				t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(text), err)
+			}
+			if name == "plain" {
+				return
+			}
+			if r, err = Unpack(bytes.NewReader(data[:len(data)-5])); err == nil {
+				_, err = io.ReadAll(r)
+			}
+			if !errors.Is(err, ErrCutShort) {
+				t.Errorf("%s that is cut short: %v", name, err)
+			}
+		})
 	}
 	for _, short := range []string{"", "a", "\x1f\x8b"} {
 		r, err := Unpack(strings.NewReader(short))
@@ -81,10 +83,12 @@ func TestOptionsOfFormats(t *testing.T) {
 		"named":             {Options{Format: FormatText, TsFormat: "rfc3339"}, "2023-11-14T22:13:20+0000 x", `1+1 message="2023-11-14T22:13:20+0000 x" ts=1700000000`},
 		"named, a zone":     {Options{Format: FormatText, TsFormat: "rfc3339", Location: berlin}, "2023-11-14T22:13:20Z x", `1+1 message="2023-11-14T22:13:20Z x" ts=1700000000`},
 	} {
-		rec, err := NewReader(strings.NewReader(c.input), c.opts).Next()
-		if got := show(rec); err != nil || got != c.want {
-			t.Errorf("%s: %s (%v, %v), want %s", name, got, err, rec.Err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			rec, err := NewReader(strings.NewReader(c.input), c.opts).Next()
+			if got := show(rec); err != nil || got != c.want {
+				t.Errorf("%s: %s (%v, %v), want %s", name, got, err, rec.Err, c.want)
+			}
+		})
 	}
 	for format, input := range map[string]string{FormatText: "hello", FormatNDJSON: `{"a":1}`, FormatCSV: "a\n1\n", FormatLogfmt: "a=1"} {
 		rec, err := NewReader(strings.NewReader(input), Options{Format: format, RequireTime: true}).Next()

@@ -60,24 +60,26 @@ func TestAsEncodingJSON(t *testing.T) {
 			Raw: json.RawMessage(` {"a" : [1.50, 12345678901234567890]}`), Any: []any{1, "2"}, Dur: time.Second},
 		"nil": nil, "small": 1e-9, "text": "é",
 	} {
-		var want bytes.Buffer
-		e := json.NewEncoder(&want)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
-			t.Fatal(err)
-		}
-		var got, indented strings.Builder
-		if err := Write(&got, v); err != nil || got.String() != want.String() {
-			t.Errorf("%s: %s, %v\nexpected %s", name, got.String(), err, want.String())
-		}
-		want.Reset()
-		e.SetIndent("", "  ")
-		if err := e.Encode(v); err != nil {
-			t.Fatal(err)
-		}
-		if err := WriteIndented(&indented, v); err != nil || indented.String() != want.String() {
-			t.Errorf("%s: %s, %v\nexpected %s", name, indented.String(), err, want.String())
-		}
+		t.Run(name, func(t *testing.T) {
+			var want bytes.Buffer
+			e := json.NewEncoder(&want)
+			e.SetEscapeHTML(false)
+			if err := e.Encode(v); err != nil {
+				t.Fatal(err)
+			}
+			var got, indented strings.Builder
+			if err := Write(&got, v); err != nil || got.String() != want.String() {
+				t.Errorf("%s: %s, %v\nexpected %s", name, got.String(), err, want.String())
+			}
+			want.Reset()
+			e.SetIndent("", "  ")
+			if err := e.Encode(v); err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteIndented(&indented, v); err != nil || indented.String() != want.String() {
+				t.Errorf("%s: %s, %v\nexpected %s", name, indented.String(), err, want.String())
+			}
+		})
 	}
 	if _, err := Marshal(math.NaN()); err == nil {
 		t.Error("NaN was written")

@@ -32,11 +32,13 @@ func TestColdShards(t *testing.T) {
 		"dropped":            {Dropped, 7, 8, last, now.AddDate(0, 0, 2), Keep, true},
 		"a hundred years on": {Closed, schemas.MaxKeepDays, 0, last, now.AddDate(90, 0, 0), Keep, false},
 	} {
-		topic := schemas.NewTopic("app")
-		topic.ColdAfterDays, topic.KeepDays = c.days, c.keep
-		s := Shard{Month: november, Status: c.status, MinTs: last.Add(-time.Hour).UnixNano(), MaxTs: last.UnixNano(), CreatedAt: c.created}
-		if got, cold := s.NextStep(&topic, c.now), s.Cold(&topic, c.now); got != c.want || cold != c.cold {
-			t.Errorf("%s: step %q and cold %v, want %q and %v", name, got, cold, c.want, c.cold)
-		}
+		t.Run(name, func(t *testing.T) {
+			topic := schemas.NewTopic("app")
+			topic.ColdAfterDays, topic.KeepDays = c.days, c.keep
+			s := Shard{Month: november, Status: c.status, MinTs: last.Add(-time.Hour).UnixNano(), MaxTs: last.UnixNano(), CreatedAt: c.created}
+			if got, cold := s.NextStep(&topic, c.now), s.Cold(&topic, c.now); got != c.want || cold != c.cold {
+				t.Errorf("%s: step %q and cold %v, want %q and %v", name, got, cold, c.want, c.cold)
+			}
+		})
 	}
 }

@@ -33,9 +33,11 @@ func TestCompareCopies(t *testing.T) {
 		"forgotten, and an older bucket": {written{3, 9, data}, written{4, 5, nil}, putBack},
 		"entered again after that":       {written{5, 9, data}, written{4, 5, nil}, copyUp},
 	} {
-		if got := compare(c.entry, c.copied); got != c.want {
-			t.Errorf("%s: step %d, want %d", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := compare(c.entry, c.copied); got != c.want {
+				t.Errorf("%s: step %d, want %d", name, got, c.want)
+			}
+		})
 	}
 }
 

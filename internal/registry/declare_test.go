@@ -29,9 +29,11 @@ func TestUnknownTopicNamesItsKind(t *testing.T) {
 func TestUnknownTopicNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"spll": `unknown topic "spll", did you mean spill? Declared: app, spill. Declare it with`, "nothinglikeit": ""} {
-		err := (&UnknownTopicError{Name: name, Known: []string{"app", "spill"}}).Error()
-		if want != "" && !strings.Contains(err, want) || want == "" && strings.Contains(err, "mean") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			err := (&UnknownTopicError{Name: name, Known: []string{"app", "spill"}}).Error()
+			if want != "" && !strings.Contains(err, want) || want == "" && strings.Contains(err, "mean") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }

@@ -40,9 +40,11 @@ func TestFollowTopics(t *testing.T) {
 		{"changed", func() error { _, _, err := r.Apply(ctx, topic, false); return err }},
 		{"taken away", func() error { return r.kv.Delete(ctx, schemas.TopicKey("app")) }},
 	} {
-		if err := step.change(); err != nil {
-			t.Fatal(err)
-		}
-		hear(step.what)
+		t.Run(step.what, func(t *testing.T) {
+			if err := step.change(); err != nil {
+				t.Fatal(err)
+			}
+			hear(step.what)
+		})
 	}
 }

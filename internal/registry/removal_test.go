@@ -106,9 +106,11 @@ func TestFirstEntriesOfARemovedTopic(t *testing.T) {
 		"dead letters":      func() error { _, err := r.OpenLetters(ctx, Letters{Topic: "app"}, nil); return err },
 	}
 	for what, write := range writes {
-		if err := write(); err != nil { // of a topic that the registry never had
-			t.Errorf("%s of a topic without a descriptor: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if err := write(); err != nil { // of a topic that the registry never had
+				t.Errorf("%s of a topic without a descriptor: %v", what, err)
+			}
+		})
 	}
 	if _, _, err := r.Apply(ctx, app, false); err != nil {
 		t.Fatal(err)
@@ -135,9 +137,11 @@ func TestFirstEntriesOfARemovedTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, write := range writes {
-		if err := write(); !errors.Is(err, schemas.ErrUnknownTopic) {
-			t.Errorf("%s after the removal: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if err := write(); !errors.Is(err, schemas.ErrUnknownTopic) {
+				t.Errorf("%s after the removal: %v", what, err)
+			}
+		})
 	}
 	if _, err := r.AmendRemoval(ctx, "app", func(d *Removal) bool { d.Ended = &noon; return true }); err != nil {
 		t.Fatal(err)

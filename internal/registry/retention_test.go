@@ -49,22 +49,24 @@ func TestNextStep(t *testing.T) {
 		"begun is ended":                      {status(Dropping), 0, 0, last, DropIt},
 		"gone":                                {status(Dropped), 1, 0, end.AddDate(1, 0, 0), Keep},
 	} {
-		topic := schemas.NewTopic("app")
-		topic.KeepDays = c.keep
-		if c.anonymised > 0 {
-			topic.Anonymise = schemas.Anonymise{AfterDays: c.anonymised, Fields: []string{"user_id", "ip"}}
-		}
-		if got := c.s.NextStep(&topic, c.now); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-		// What is overdue was due for an hour, and what was done is never overdue.
-		step, _ := c.s.Overdue(&topic, c.now.Add(-overdueAfter))
-		if c.want == Keep && c.s.Status == Closed && step != Keep || c.s.Status == Dropped && step != Keep {
-			t.Errorf("%s: overdue to %q, nothing was due", name, step)
-		}
-		if step, since := c.s.Overdue(&topic, c.now.AddDate(1, 0, 0)); (c.want == DropIt || c.want == AnonymiseIt) && (step == Keep || !since.Before(c.now.AddDate(1, 0, 0))) {
-			t.Errorf("%s: a year later overdue to %q since %s", name, step, since)
-		}
+		t.Run(name, func(t *testing.T) {
+			topic := schemas.NewTopic("app")
+			topic.KeepDays = c.keep
+			if c.anonymised > 0 {
+				topic.Anonymise = schemas.Anonymise{AfterDays: c.anonymised, Fields: []string{"user_id", "ip"}}
+			}
+			if got := c.s.NextStep(&topic, c.now); got != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+			// What is overdue was due for an hour, and what was done is never overdue.
+			step, _ := c.s.Overdue(&topic, c.now.Add(-overdueAfter))
+			if c.want == Keep && c.s.Status == Closed && step != Keep || c.s.Status == Dropped && step != Keep {
+				t.Errorf("%s: overdue to %q, nothing was due", name, step)
+			}
+			if step, since := c.s.Overdue(&topic, c.now.AddDate(1, 0, 0)); (c.want == DropIt || c.want == AnonymiseIt) && (step == Keep || !since.Before(c.now.AddDate(1, 0, 0))) {
+				t.Errorf("%s: a year later overdue to %q since %s", name, step, since)
+			}
+		})
 	}
 }
 

@@ -198,11 +198,13 @@ func TestApply(t *testing.T) {
 		"lane_by":    func(t *schemas.Topic) { t.LaneBy = []string{"service"} },
 		"field type": func(t *schemas.Topic) { t.Fields = []schemas.Field{{Name: "ip", Type: schemas.TypeInt64}} },
 	} {
-		want := schemas.NewTopic("auth", schemas.Field{Name: "ip", Type: schemas.TypeString})
-		change(&want)
-		if _, _, err := r.Apply(ctx, want, false); !errors.Is(err, schemas.ErrTopicChange) {
-			t.Errorf("%s: %v, want it refused", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			want := schemas.NewTopic("auth", schemas.Field{Name: "ip", Type: schemas.TypeString})
+			change(&want)
+			if _, _, err := r.Apply(ctx, want, false); !errors.Is(err, schemas.ErrTopicChange) {
+				t.Errorf("%s: %v, want it refused", name, err)
+			}
+		})
 	}
 	wide := schemas.Topic{Name: "wide", Lanes: 8}
 	if _, _, err := r.Apply(ctx, wide, false); err != nil {
@@ -241,10 +243,12 @@ func TestSetupRefusesUnsafeStreams(t *testing.T) {
 			}
 		},
 	} {
-		change(testLimits)
-		if _, err := Setup(ctx, r.js.Conn(), testLimits); !errors.Is(err, streams.ErrUnsafe) {
-			t.Errorf("%s: %v, want it refused", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			change(testLimits)
+			if _, err := Setup(ctx, r.js.Conn(), testLimits); !errors.Is(err, streams.ErrUnsafe) {
+				t.Errorf("%s: %v, want it refused", name, err)
+			}
+		})
 	}
 	if _, err := r.js.UpdateStream(ctx, schemas.EventsStream(testLimits)); err != nil {
 		t.Fatal(err)

@@ -105,10 +105,12 @@ func TestBoundOfAStreamThatExists(t *testing.T) {
 		{"said", 16 << 20, 16 << 20, true},
 		{"said, and smaller", 4 << 20, 4 << 20, true},
 	} {
-		if err := ensure(c.bytes, c.said); err != nil {
-			t.Errorf("%s: %v", c.what, err)
-		}
-		expect(c.what, c.want)
+		t.Run(c.what, func(t *testing.T) {
+			if err := ensure(c.bytes, c.said); err != nil {
+				t.Errorf("%s: %v", c.what, err)
+			}
+			expect(c.what, c.want)
+		})
 	}
 	if err := ensure(1<<30, true); !errors.Is(err, streams.ErrStoreTooSmall) || !strings.Contains(err.Error(), "almanac streams apply") {
 		t.Errorf("more than the server may store: %v", err)

@@ -25,8 +25,10 @@ func TestDistinctFrames(t *testing.T) {
 		"without a producer": {[]checkpoint.EventsMessage{of("", 0), of("", 0)}, 2, false},
 		"blanks":             {[]checkpoint.EventsMessage{{Blank: true}, of("a", 1)}, 1, true},
 	} {
-		if got, exact := distinct(c.msgs); got != c.want || exact != c.exact {
-			t.Errorf("%s: %d, %v, want %d, %v", name, got, exact, c.want, c.exact)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, exact := distinct(c.msgs); got != c.want || exact != c.exact {
+				t.Errorf("%s: %d, %v, want %d, %v", name, got, exact, c.want, c.exact)
+			}
+		})
 	}
 }

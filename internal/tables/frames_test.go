@@ -90,40 +90,44 @@ func TestPositions(t *testing.T) {
 		{"large and small frames", 3, 5000, true},
 		{"as many frames as an insert takes", MaxFrames, 2, true},
 	} {
-		frames, kept := randomFrames(rng, &topic, head, c.frames, c.maxRows)
-		in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: head, Frames: frames}
-		if c.filtered {
-			in.Keep = keep
-		}
-		name, more := "a row less", 1
-		if rng.IntN(2) == 0 {
-			name, more = "a row more", -1
-		}
-		wrong := *in
-		wrong.Frames, wrong.Attempt = slices.Clone(frames), 1
-		wrong.Frames[rng.IntN(len(frames))].Rows += more
-		if err := db.Insert(t.Context(), &wrong); !errors.Is(err, ErrRows) {
-			t.Errorf("%s, %s than the headers say: %v, want it refused", c.name, name, err)
-		}
-		check(c.name + ", refused")
-		if err := db.Insert(t.Context(), in); err != nil {
-			t.Fatal(c.name, err)
-		}
-		for _, f := range frames {
-			n := uint64(f.Rows)
+		t.Run(c.name, func(t *testing.T) {
+			frames, kept := randomFrames(rng, &topic, head, c.frames, c.maxRows)
+			in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: head, Frames: frames}
 			if c.filtered {
-				n = kept[f.Pos]
+				in.Keep = keep
 			}
-			if n > 0 {
-				stored[f.Pos], head = n, f.Pos
+			name, more := "a row less", 1
+			if rng.IntN(2) == 0 {
+				name, more = "a row more", -1
 			}
-		}
-		check(c.name)
+			wrong := *in
+			wrong.Frames, wrong.Attempt = slices.Clone(frames), 1
+			wrong.Frames[rng.IntN(len(frames))].Rows += more
+			if err := db.Insert(t.Context(), &wrong); !errors.Is(err, ErrRows) {
+				t.Errorf("%s, %s than the headers say: %v, want it refused", c.name, name, err)
+			}
+			check(c.name + ", refused")
+			if err := db.Insert(t.Context(), in); err != nil {
+				t.Fatal(c.name, err)
+			}
+			for _, f := range frames {
+				n := uint64(f.Rows)
+				if c.filtered {
+					n = kept[f.Pos]
+				}
+				if n > 0 {
+					stored[f.Pos], head = n, f.Pos
+				}
+			}
+			check(c.name)
+		})
 	}
 	for name, frames := range map[string][]Frame{"none": nil, "too many": make([]Frame, MaxFrames+1)} {
-		if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: head, Frames: frames}); !errors.Is(err, ErrRows) {
-			t.Errorf("%s frames: %v, want it refused", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: head, Frames: frames}); !errors.Is(err, ErrRows) {
+				t.Errorf("%s frames: %v, want it refused", name, err)
+			}
+		})
 	}
 }
 

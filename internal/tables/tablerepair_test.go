@@ -87,15 +87,17 @@ func TestDropCopiesBeginsAgain(t *testing.T) {
 		{"rows come without end", 100, nil, dropTries, ErrHeadMoved},
 		{"it fails", 1, other, 2, other},
 	} {
-		calls := 0
-		err := whileMoved(dropTries, func() error {
-			if calls++; calls <= c.moved {
-				return fmt.Errorf("shard: %w", ErrHeadMoved)
+		t.Run(c.name, func(t *testing.T) {
+			calls := 0
+			err := whileMoved(dropTries, func() error {
+				if calls++; calls <= c.moved {
+					return fmt.Errorf("shard: %w", ErrHeadMoved)
+				}
+				return c.then
+			})
+			if calls != c.calls || !errors.Is(err, c.want) {
+				t.Errorf("%s: %d calls, %v", c.name, calls, err)
 			}
-			return c.then
 		})
-		if calls != c.calls || !errors.Is(err, c.want) {
-			t.Errorf("%s: %d calls, %v", c.name, calls, err)
-		}
 	}
 }

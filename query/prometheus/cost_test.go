@@ -135,8 +135,10 @@ func TestVisits(t *testing.T) {
 		"a thousandth, at many steps":  {&storage.SelectHints{Range: 1000, Step: 100}, false},
 		"half of them, at 5,000 steps": {&storage.SelectHints{Range: 500_000, Step: 100}, true},
 	} {
-		if err := s.visited(c.hints, 0, 1_000_000); (err != nil) != c.fails {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := s.visited(c.hints, 0, 1_000_000); (err != nil) != c.fails {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }

@@ -31,26 +31,28 @@ func TestEdgesOfPoints(t *testing.T) {
 		"an instant":         {at.Add(time.Minute), at.Add(time.Minute), []float64{1}},
 		"a bare instant":     {at.Add(1), at.Add(1), nil},
 	} {
-		a, err := r.read.Align(t.Context(), Request{Topic: "cpu", Metric: "m", From: c.from, To: c.to})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		var got []float64
-		for _, g := range a.Groups {
-			for _, p := range g.Points {
-				got = append(got, float64(*p.Value))
+		t.Run(name, func(t *testing.T) {
+			a, err := r.read.Align(t.Context(), Request{Topic: "cpu", Metric: "m", From: c.from, To: c.to})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
 			}
-		}
-		if len(got) != len(c.want) || len(got) > 0 && (got[0] != c.want[0] || got[len(got)-1] != c.want[len(c.want)-1]) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-		if c.to.Equal(c.from) {
-			c.to = c.to.Add(1)
-		}
-		if !a.From.Equal(c.from) || !a.To.Equal(c.to) {
-			t.Errorf("%s: it says %s to %s", name, a.From, a.To)
-		}
+			var got []float64
+			for _, g := range a.Groups {
+				for _, p := range g.Points {
+					got = append(got, float64(*p.Value))
+				}
+			}
+			if len(got) != len(c.want) || len(got) > 0 && (got[0] != c.want[0] || got[len(got)-1] != c.want[len(c.want)-1]) {
+				t.Errorf("%s: %v, want %v", name, got, c.want)
+			}
+			if c.to.Equal(c.from) {
+				c.to = c.to.Add(1)
+			}
+			if !a.From.Equal(c.from) || !a.To.Equal(c.to) {
+				t.Errorf("%s: it says %s to %s", name, a.From, a.To)
+			}
+		})
 	}
 }
 
@@ -68,10 +70,12 @@ func TestWindowOfAnInstant(t *testing.T) {
 		"not final":               {Request{From: at, To: at, Final: true, Now: at.Add(Late - 1)}, at, at.Add(-5 * time.Minute)},
 		"not final, as it begins": {Request{From: at.Add(time.Minute), To: at.Add(time.Minute), Final: true, Now: at.Add(Late + time.Second)}, at, at},
 	} {
-		c.req.Topic, c.req.Metric, c.req.Align, c.req.Period = "cpu", "m", Mean, 5*time.Minute
-		if err := c.req.check(); err != nil || !c.req.From.Equal(c.from) || !c.req.To.Equal(c.to) {
-			t.Errorf("%s: %s to %s, %v, want %s to %s", name, c.req.From, c.req.To, err, c.from, c.to)
-		}
+		t.Run(name, func(t *testing.T) {
+			c.req.Topic, c.req.Metric, c.req.Align, c.req.Period = "cpu", "m", Mean, 5*time.Minute
+			if err := c.req.check(); err != nil || !c.req.From.Equal(c.from) || !c.req.To.Equal(c.to) {
+				t.Errorf("%s: %s to %s, %v, want %s to %s", name, c.req.From, c.req.To, err, c.from, c.to)
+			}
+		})
 	}
 }
 

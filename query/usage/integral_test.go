@@ -82,9 +82,11 @@ func TestRequest(t *testing.T) {
 		"far away":         {Topic: "usage", From: now, To: now.AddDate(400, 0, 0)},
 		"before the epoch": {Topic: "usage", From: now.AddDate(-60, 0, 0), To: now},
 	} {
-		if err := req.check(); err == nil {
-			t.Errorf("%s was taken", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := req.check(); err == nil {
+				t.Errorf("%s was taken", name)
+			}
+		})
 	}
 	days := Request{Topic: "usage", From: now.Add(12 * time.Hour), To: now.AddDate(0, 0, 3), GroupBy: ByDay}
 	if err := days.check(); err != nil || len(days.edges()) != 3 || days.edges()[1] != now.AddDate(0, 0, 1).UnixMilli() {

@@ -58,12 +58,14 @@ func TestStatements(t *testing.T) {
 		}},
 		{"contradictory", func(s *scene) string { return s.of(s.quiet(), false).contradictory() }},
 	} {
-		s := &scene{t: schemas.NewTopicOf(kinds.Meter, "usage"), req: Request{GroupBy: ByMeter}}
-		s.req.From, s.req.To = time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC), time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC)
-		from, to := s.req.From, s.req.To
-		text := c.of(s)
-		s.req.From, s.req.To = from, to
-		fmt.Fprintf(&b, "-- %s\n%s;\n\n", c.name, strings.TrimSpace(text))
+		t.Run(c.name, func(t *testing.T) {
+			s := &scene{t: schemas.NewTopicOf(kinds.Meter, "usage"), req: Request{GroupBy: ByMeter}}
+			s.req.From, s.req.To = time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC), time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC)
+			from, to := s.req.From, s.req.To
+			text := c.of(s)
+			s.req.From, s.req.To = from, to
+			fmt.Fprintf(&b, "-- %s\n%s;\n\n", c.name, strings.TrimSpace(text))
+		})
 	}
 	const file = "testdata/statements.sql"
 	if os.Getenv("UPDATE_GOLDEN") != "" {

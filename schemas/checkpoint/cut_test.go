@@ -30,12 +30,14 @@ func TestMisfit(t *testing.T) {
 		"unread above, can be read now":    {unread, SourceAt{LastSeq: 20, Found: true, Stored: 100, Digest: "d", Between: true}, true, false},
 		"unread above, EVENTS ends before": {unread, SourceAt{LastSeq: 12}, true, true},
 	} {
-		if got := c.cp.Misfit(c.at); (got != "") != c.misfit {
-			t.Errorf("%s: %q", name, got)
-		}
-		if got := c.cp.GivenAgain(c.at, nil); got != c.gave {
-			t.Errorf("%s: given again: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := c.cp.Misfit(c.at); (got != "") != c.misfit {
+				t.Errorf("%s: %q", name, got)
+			}
+			if got := c.cp.GivenAgain(c.at, nil); got != c.gave {
+				t.Errorf("%s: given again: %t", name, got)
+			}
+		})
 	}
 	if !cp.GivenAgain(SourceAt{LastSeq: 12}, []EventsMessage{{Seq: 8, Stored: 101}}) {
 		t.Error("a message below the checkpoint that is younger proves nothing")

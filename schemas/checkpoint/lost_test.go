@@ -46,9 +46,11 @@ func TestStreamEndMisfit(t *testing.T) {
 		"it was gone and is no more": {gone, SourceAt{LastSeq: 12, Found: true, Stored: 101}, false},
 		"it was gone and still is":   {gone, SourceAt{LastSeq: 12}, true},
 	} {
-		if why := c.end.Misfit(c.at); (why == "") != c.fits {
-			t.Errorf("%s: %q", name, why)
-		}
+		t.Run(name, func(t *testing.T) {
+			if why := c.end.Misfit(c.at); (why == "") != c.fits {
+				t.Errorf("%s: %q", name, why)
+			}
+		})
 	}
 }
 

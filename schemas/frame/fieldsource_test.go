@@ -48,9 +48,11 @@ func TestFieldsFromPaths(t *testing.T) {
 		"Go":                {Attrs: []schemas.Attr{schemas.String("@stream", "stdout"), schemas.Int64("stats.took", 7), schemas.String("eventName", "PutObject"), schemas.String("repo.name", "a/b")}},
 		"above the limit":   parsed(`{` + manyKeys(300) + `"eventName":"PutObject","repo":{"name":"a/b"},"@stream":"stdout","stats":{"took":7}}`),
 	} {
-		if text := got(e); !strings.HasPrefix(text, want) || name != "above the limit" && text != want {
-			t.Errorf("%s: %.200s", name, text)
-		}
+		t.Run(name, func(t *testing.T) {
+			if text := got(e); !strings.HasPrefix(text, want) || name != "above the limit" && text != want {
+				t.Errorf("%s: %.200s", name, text)
+			}
+		})
 	}
 	// What does not fit stays as it came.
 	if text := got(parsed(`{"stats":{"took":"long"}}`)); !strings.Contains(text, "stats.took=long") {
@@ -105,11 +107,13 @@ func TestSourcesAreChecked(t *testing.T) {
 		"too long":         {[]schemas.Field{{Name: "a", Type: schemas.TypeString, From: strings.Repeat("x", schemas.MaxAttrKeyBytes+1)}}, "bytes"},
 		"hash of a number": {[]schemas.Field{{Name: "a", Type: schemas.TypeInt64, From: "x"}}, "makes text"},
 	} {
-		topic := schemas.NewTopic("app", c.fields...)
-		topic.PII = []schemas.Private{{Field: "x", Rule: schemas.PrivacyHash}}
-		if err := topic.Validate(); !errors.Is(err, schemas.ErrTopic) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			topic := schemas.NewTopic("app", c.fields...)
+			topic.PII = []schemas.Private{{Field: "x", Rule: schemas.PrivacyHash}}
+			if err := topic.Validate(); !errors.Is(err, schemas.ErrTopic) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	topic := sourced()
 	want := *topic

@@ -107,10 +107,12 @@ func TestRulesHoldForDerivedNames(t *testing.T) {
 		})
 	}
 	for name, want := range map[string]string{"email_hash": "1", "emails": "2", "users.name": "3", "ip-version": "4", "x.email": "5"} {
-		e, _ := ruled(t, &topic, rawjson.Keys{}, fmt.Appendf(nil, `{%q:%s}`, name, want))
-		if len(e.Attrs) != 1 || e.Attrs[0].Key != name || e.Attrs[0].Text() != want {
-			t.Errorf("%s became %q", name, textsOf(e.Attrs))
-		}
+		t.Run(name, func(t *testing.T) {
+			e, _ := ruled(t, &topic, rawjson.Keys{}, fmt.Appendf(nil, `{%q:%s}`, name, want))
+			if len(e.Attrs) != 1 || e.Attrs[0].Key != name || e.Attrs[0].Text() != want {
+				t.Errorf("%s became %q", name, textsOf(e.Attrs))
+			}
+		})
 	}
 }
 
@@ -297,25 +299,27 @@ func TestCustomersOfMeters(t *testing.T) {
 		"Stripe":              `{"event_name":"tokens","identifier":"id-9","payload":{"stripe_customer_id":"CLEAR","value":"25"}}`,
 		"Stripe with a space": `{"event_name":"tokens","identifier":"id-9","space":"s1","payload":{"stripe_customer_id":"CLEAR","value":"25"}}`,
 	} {
-		topic := schemas.NewTopicOf("meter", "usage")
-		topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
-		for _, spaceRule := range []bool{false, true} {
-			if spaceRule {
-				topic.PII = append(topic.PII, schemas.Private{Field: "space", Rule: schemas.PrivacyHash})
+		t.Run(name, func(t *testing.T) {
+			topic := schemas.NewTopicOf("meter", "usage")
+			topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
+			for _, spaceRule := range []bool{false, true} {
+				if spaceRule {
+					topic.PII = append(topic.PII, schemas.Private{Field: "space", Rule: schemas.PrivacyHash})
+				}
+				e, err := rawjson.Keys{Topic: &topic}.Parse([]byte(line))
+				if err != nil {
+					t.Fatal(err)
+				}
+				user := e.UserID
+				privacy.New(&topic, privacyKey).Apply(&e)
+				if text := fmt.Sprintf("%+v %q", e, textsOf(e.Attrs)); strings.Contains(text, "CLEAR") || user != "CLEAR" {
+					t.Errorf("%s: %s", name, text)
+				}
+				if err := topic.Check(&e, atNoon.UnixNano(), atNoon.UnixNano()); (err == nil) != (spaceRule || name != "Stripe") {
+					t.Errorf("%s, a rule for the space: %v: %v", name, spaceRule, err)
+				}
 			}
-			e, err := rawjson.Keys{Topic: &topic}.Parse([]byte(line))
-			if err != nil {
-				t.Fatal(err)
-			}
-			user := e.UserID
-			privacy.New(&topic, privacyKey).Apply(&e)
-			if text := fmt.Sprintf("%+v %q", e, textsOf(e.Attrs)); strings.Contains(text, "CLEAR") || user != "CLEAR" {
-				t.Errorf("%s: %s", name, text)
-			}
-			if err := topic.Check(&e, atNoon.UnixNano(), atNoon.UnixNano()); (err == nil) != (spaceRule || name != "Stripe") {
-				t.Errorf("%s, a rule for the space: %v: %v", name, spaceRule, err)
-			}
-		}
+		})
 	}
 }
 

@@ -53,9 +53,11 @@ func TestTransitions(t *testing.T) {
 		"delete": third(Delete(&done, AnyRevision, 200)),
 		"none":   third(Delete(nil, AnyRevision, 200)),
 	} {
-		if !errors.Is(err, ErrNotFound) {
-			t.Errorf("%s of a finished timer: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("%s of a finished timer: %v", name, err)
+			}
+		})
 	}
 	if _, err := Again(&done, 200); !errors.Is(err, ErrState) {
 		t.Errorf("retry of a done timer: %v", err)
@@ -224,13 +226,15 @@ func TestRelativeCreationIsRepeated(t *testing.T) {
 		"another user":          {&first, func(n *Draft) { n.User = "u" }, false},
 		"updated since":         {&moved, func(*Draft) {}, false},
 	} {
-		again := n
-		again.Due += int64(gap)
-		c.change(&again)
-		got, same, err := Create(testKey, c.prev, again, asked+int64(gap))
-		if same != c.same || same && got.Due != first.Due || !same && !errors.Is(err, ErrExists) {
-			t.Errorf("%s: same %v, due %d, %v", name, same, got.Due, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			again := n
+			again.Due += int64(gap)
+			c.change(&again)
+			got, same, err := Create(testKey, c.prev, again, asked+int64(gap))
+			if same != c.same || same && got.Due != first.Due || !same && !errors.Is(err, ErrExists) {
+				t.Errorf("%s: same %v, due %d, %v", name, same, got.Due, err)
+			}
+		})
 	}
 	again := n
 	again.Replace, again.Due = true, n.Due+int64(gap)

@@ -58,12 +58,14 @@ func TestForeign(t *testing.T) {
 		"timer":                       {schemas.StreamTimers, "timers.t.0.g.0.x", headers(schemas.HeaderOp, "created"), "x", false},
 		"no timer":                    {schemas.StreamTimers, "timers.t.0.g.0.y", nil, "x", true},
 	} {
-		var data []byte
-		if c.data != "" {
-			data = []byte(c.data)
-		}
-		if err := Foreign(c.stream, c.subject, c.h, data, lane); (err != nil) != c.foreign {
-			t.Errorf("%s: %v, want foreign: %v", name, err, c.foreign)
-		}
+		t.Run(name, func(t *testing.T) {
+			var data []byte
+			if c.data != "" {
+				data = []byte(c.data)
+			}
+			if err := Foreign(c.stream, c.subject, c.h, data, lane); (err != nil) != c.foreign {
+				t.Errorf("%s: %v, want foreign: %v", name, err, c.foreign)
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -73,17 +72,6 @@ func Balance(t testing.TB, hosts ...string) *Balancer {
 
 // Host is host:port of the balancer.
 func (b *Balancer) Host() string { return b.listener.Addr().String() }
-
-// In is a DSN through the balancer.
-func (b *Balancer) In(t testing.TB, dsn string) string {
-	t.Helper()
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Host = b.Host()
-	return u.String()
-}
 
 // Only has the balancer lead to these servers from now on, and cuts what is open.
 func (b *Balancer) Only(hosts ...string) {

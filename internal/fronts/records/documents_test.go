@@ -34,8 +34,10 @@ func TestExpiring(t *testing.T) {
 		"it is whole, in another lane":         {&document.Record{Lane: "1", Changed: at}, nil, false},
 		"ClickHouse has a newer one than DOCS": {&document.Record{Lane: "0", Changed: at, Stub: place(2)}, &version{Month: june, Shard: 2}, false},
 	} {
-		if got := expiring(shards, c.r, c.n); got != c.want {
-			t.Errorf("%s: %t, expected %t", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := expiring(shards, c.r, c.n); got != c.want {
+				t.Errorf("%s: %t, expected %t", name, got, c.want)
+			}
+		})
 	}
 }

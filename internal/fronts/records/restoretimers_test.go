@@ -29,8 +29,10 @@ func TestTimerFate(t *testing.T) {
 		"an older copy, failed before": {record(timer.Failed, 5), newest(timer.Cancelled, 8), Drop},
 		"what it calls is nowhere":     {nil, &transition{Op: timer.Created, Seq: 5}, Lose},
 	} {
-		if got := timerFate(c.r, c.n); got != c.want {
-			t.Errorf("%s: %d, expected %d", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := timerFate(c.r, c.n); got != c.want {
+				t.Errorf("%s: %d, expected %d", name, got, c.want)
+			}
+		})
 	}
 }

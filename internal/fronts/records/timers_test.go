@@ -46,9 +46,11 @@ func TestCompareTimer(t *testing.T) {
 		"not stored":               {&topic, record(timer.Created, 5), nil, "not in ClickHouse, though its lane is stored up to 10"},
 		"dropped by retention":     {&keeping, ancient, nil, Equal},
 	} {
-		got := compareTimer(&Sight{Topic: c.t, UpTo: upTo, Now: now}, c.r, c.n)
-		if got != c.want && (c.want == Equal || c.want == Waiting || !strings.Contains(got, c.want)) {
-			t.Errorf("%s: %q, expected %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := compareTimer(&Sight{Topic: c.t, UpTo: upTo, Now: now}, c.r, c.n)
+			if got != c.want && (c.want == Equal || c.want == Waiting || !strings.Contains(got, c.want)) {
+				t.Errorf("%s: %q, expected %q", name, got, c.want)
+			}
+		})
 	}
 }

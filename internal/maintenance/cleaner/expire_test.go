@@ -27,8 +27,10 @@ func TestKeptHas(t *testing.T) {
 		"a record of another month":          {50, records.Record{Changed: june.Start() - 1}, false},
 		"a sequence that was given again":    {50, records.Record{Changed: at + 1}, false},
 	} {
-		if got := k.has(c.seq, &c.r); got != c.want {
-			t.Errorf("%s: the shard has it: %t, expected %t", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := k.has(c.seq, &c.r); got != c.want {
+				t.Errorf("%s: the shard has it: %t, expected %t", name, got, c.want)
+			}
+		})
 	}
 }

@@ -42,19 +42,21 @@ func TestDue(t *testing.T) {
 		"the operator's own volume":       {registry.Closed, 10, 7, 0, 0, parts{place("slow", 3)}, "cold", 3},
 		"the operator's, and not for now": {registry.Closed, 10, 20, 0, 0, parts{place("slow", 3)}, "", 0},
 	} {
-		topic := schemas.NewTopic("app")
-		topic.ColdAfterDays, topic.KeepDays = c.days, c.keep
-		if c.anonymise > 0 {
-			topic.Anonymise = schemas.Anonymise{AfterDays: c.anonymise, Fields: []string{"user_id"}}
-		}
-		at := now.AddDate(0, 0, -c.age).UnixNano()
-		e := registry.Shard{Topic: "app", Month: 202611, ID: id, Status: c.status, MinTs: at, MaxTs: at, CreatedAt: now}
-		var want []Move
-		if c.to != "" {
-			want = []Move{{e.Ref(), c.to, c.bytes}}
-		}
-		if got := Due(&topic, []registry.Shard{e}, map[schemas.Shard][]tables.Place{id: c.parts}, "default", now); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			topic := schemas.NewTopic("app")
+			topic.ColdAfterDays, topic.KeepDays = c.days, c.keep
+			if c.anonymise > 0 {
+				topic.Anonymise = schemas.Anonymise{AfterDays: c.anonymise, Fields: []string{"user_id"}}
+			}
+			at := now.AddDate(0, 0, -c.age).UnixNano()
+			e := registry.Shard{Topic: "app", Month: 202611, ID: id, Status: c.status, MinTs: at, MaxTs: at, CreatedAt: now}
+			var want []Move
+			if c.to != "" {
+				want = []Move{{e.Ref(), c.to, c.bytes}}
+			}
+			if got := Due(&topic, []registry.Shard{e}, map[schemas.Shard][]tables.Place{id: c.parts}, "default", now); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+		})
 	}
 }

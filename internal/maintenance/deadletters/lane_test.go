@@ -32,23 +32,25 @@ func TestWrongLanesAreSetRight(t *testing.T) {
 	whole := letter{header: nats.Header{}, at: at, data: slices.Clone(payload), subject: schemas.EventsSubject("audit", 202603, 3)}
 	f.SetHeaders(whole.header)
 	for name, l := range map[string]*letter{"JSON": {header: nats.Header{}, at: at, data: []byte(strings.Join(lines, "\n"))}, "a frame": &whole} {
-		frames, err := reopen(&topic, l, at.UnixNano(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		events, lanes := 0, map[int]bool{}
-		for i := range frames {
-			var r frame.Reader
-			if err := r.Open(frames[i].payload, &topic, frames[i].Schema); err != nil {
+		t.Run(name, func(t *testing.T) {
+			frames, err := reopen(&topic, l, at.UnixNano(), nil)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Check(frames[i].Frame, frames[i].month, frames[i].lane, at.UnixNano()); err != nil {
-				t.Errorf("%s is refused again: %v", name, err)
+			events, lanes := 0, map[int]bool{}
+			for i := range frames {
+				var r frame.Reader
+				if err := r.Open(frames[i].payload, &topic, frames[i].Schema); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.Check(frames[i].Frame, frames[i].month, frames[i].lane, at.UnixNano()); err != nil {
+					t.Errorf("%s is refused again: %v", name, err)
+				}
+				events, lanes[frames[i].lane] = events+r.Rows(), true
 			}
-			events, lanes[frames[i].lane] = events+r.Rows(), true
-		}
-		if events != 40 || len(lanes) < 8 {
-			t.Errorf("%s: %d events in %d lanes", name, events, len(lanes))
-		}
+			if events != 40 || len(lanes) < 8 {
+				t.Errorf("%s: %d events in %d lanes", name, events, len(lanes))
+			}
+		})
 	}
 }

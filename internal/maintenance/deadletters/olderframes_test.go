@@ -31,23 +31,25 @@ func TestFramesOlderThanARule(t *testing.T) {
 		"no version":    func(l *letter) { l.header.Del(schemas.HeaderSchema) },
 		"wrong version": func(l *letter) { l.header.Set(schemas.HeaderSchema, "9") },
 	} {
-		msg := schemas.EventsFrame("app", schemas.MonthOf(at.UnixNano()), 0, f, payload)
-		l := letter{header: msg.Header, at: at, data: msg.Data, subject: msg.Subject}
-		spoil(&l)
-		if _, err := reopen(&topic, &l, at.UnixNano(), nil); err == nil {
-			t.Errorf("%s: it is sent without the key", name)
-		}
-		frames, err := reopen(&topic, &l, at.UnixNano(), key)
-		if err != nil || len(frames) != 1 || frames[0].Schema != topic.Version {
-			t.Fatalf("%s: %+v, %v", name, frames, err)
-		}
-		var r frame.Reader
-		if err := r.Open(frames[0].payload, &topic, frames[0].Schema); err != nil {
-			t.Fatal(err)
-		}
-		hash, _, _ := privacy.Ruled(&topic, schemas.ColUserID, "CLEAR", key)
-		if bytes.Contains(r.Raw(), []byte("CLEAR")) || r.Event(0).UserID != hash {
-			t.Errorf("%s: %+v", name, r.Event(0))
-		}
+		t.Run(name, func(t *testing.T) {
+			msg := schemas.EventsFrame("app", schemas.MonthOf(at.UnixNano()), 0, f, payload)
+			l := letter{header: msg.Header, at: at, data: msg.Data, subject: msg.Subject}
+			spoil(&l)
+			if _, err := reopen(&topic, &l, at.UnixNano(), nil); err == nil {
+				t.Errorf("%s: it is sent without the key", name)
+			}
+			frames, err := reopen(&topic, &l, at.UnixNano(), key)
+			if err != nil || len(frames) != 1 || frames[0].Schema != topic.Version {
+				t.Fatalf("%s: %+v, %v", name, frames, err)
+			}
+			var r frame.Reader
+			if err := r.Open(frames[0].payload, &topic, frames[0].Schema); err != nil {
+				t.Fatal(err)
+			}
+			hash, _, _ := privacy.Ruled(&topic, schemas.ColUserID, "CLEAR", key)
+			if bytes.Contains(r.Raw(), []byte("CLEAR")) || r.Event(0).UserID != hash {
+				t.Errorf("%s: %+v", name, r.Event(0))
+			}
+		})
 	}
 }

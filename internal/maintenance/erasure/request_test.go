@@ -37,10 +37,12 @@ func TestCompile(t *testing.T) {
 		"unknown":         {Where: "missing = 1"},
 		"the limit is 1":  {Users: []string{"u"}, Reason: strings.Repeat("x", MaxReasonBytes+1)},
 	} {
-		req.Topic = "app"
-		if _, err := compile(req, &topic, noon); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			req.Topic = "app"
+			if _, err := compile(req, &topic, noon); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -66,9 +68,11 @@ func TestBound(t *testing.T) {
 		{"new and empty", 4, registry.Active, schemas.Source{}, false, 0},
 		{"lost its end", 4, registry.Closed, schemas.Source{}, false, math.MaxUint64},
 	} {
-		if got := bound(e, &registry.Shard{ID: c.id, Status: c.status}, end(c.source), c.has); got != c.want {
-			t.Errorf("%s: covered up to %d, want %d", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := bound(e, &registry.Shard{ID: c.id, Status: c.status}, end(c.source), c.has); got != c.want {
+				t.Errorf("%s: covered up to %d, want %d", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -94,9 +98,11 @@ func TestEdge(t *testing.T) {
 		"of which one went":    {since(11, 39), since(12, 40), 7, 11, false},
 		"purged up to there":   {at(8, 101), at(8, 101), 7, 7, true},
 	} {
-		if bound, exact := edge(c.before, c.first, schemas.Source{Seq: 100, Stored: 5000}, c.known); bound != c.bound || exact != c.exact {
-			t.Errorf("%s: %d, %t", name, bound, exact)
-		}
+		t.Run(name, func(t *testing.T) {
+			if bound, exact := edge(c.before, c.first, schemas.Source{Seq: 100, Stored: 5000}, c.known); bound != c.bound || exact != c.exact {
+				t.Errorf("%s: %d, %t", name, bound, exact)
+			}
+		})
 	}
 }
 

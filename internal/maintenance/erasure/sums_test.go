@@ -33,13 +33,15 @@ func TestReaches(t *testing.T) {
 		"a delta":               {Request{Where: "delta > 0"}, false},
 		"a level":               {Request{Users: []string{"u"}, Where: "level = 'error'"}, false},
 	} {
-		c.req.Topic = "usage"
-		e, err := compile(c.req, &topic, noon)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if got := reaches(&e, shard); got != c.want {
-			t.Errorf("%s: %t, want %t; it names %q", name, got, c.want, e.Columns())
-		}
+		t.Run(name, func(t *testing.T) {
+			c.req.Topic = "usage"
+			e, err := compile(c.req, &topic, noon)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got := reaches(&e, shard); got != c.want {
+				t.Errorf("%s: %t, want %t; it names %q", name, got, c.want, e.Columns())
+			}
+		})
 	}
 }

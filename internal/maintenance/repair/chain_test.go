@@ -41,15 +41,17 @@ func TestCopies(t *testing.T) {
 		"fewer, one twice, none held":  {frames(5), 0, reconcile.Stretch{Lo: 0, Hi: 4, Want: 40, Have: 30, Distinct: 29}, []Do{Lost}},
 		"fewer, all different, purged": {frames(5), 0, reconcile.Stretch{Lo: 0, Hi: 4, Want: 40, Have: 30, Distinct: 30}, []Do{Lost}},
 	} {
-		s := &shardPlan{chain: c.chain, held: c.chain, floor: c.floor, plan: &Plan{}}
-		s.below([]reconcile.Stretch{c.d})
-		var got []Do
-		for i := range s.plan.Actions {
-			got = append(got, s.plan.Actions[i].Do)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := &shardPlan{chain: c.chain, held: c.chain, floor: c.floor, plan: &Plan{}}
+			s.below([]reconcile.Stretch{c.d})
+			var got []Do
+			for i := range s.plan.Actions {
+				got = append(got, s.plan.Actions[i].Do)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s: %v, want %v", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -74,17 +76,19 @@ func TestMatch(t *testing.T) {
 		"the last is another": {[]candidate{f(3, 15, 10), f(9, 20, 10)}, nil},
 		"rows do not add up":  {[]candidate{f(3, 15, 11), f(4, 20, 10)}, nil},
 	} {
-		got := c.match(gap, tc.found, c.digests())
-		var sources []uint64
-		for i, l := range got {
-			sources = append(sources, l.source)
-			if l.pos != 3+uint64(i) || l.seq != 0 {
-				t.Errorf("%s: %+v", name, l)
+		t.Run(name, func(t *testing.T) {
+			got := c.match(gap, tc.found, c.digests())
+			var sources []uint64
+			for i, l := range got {
+				sources = append(sources, l.source)
+				if l.pos != 3+uint64(i) || l.seq != 0 {
+					t.Errorf("%s: %+v", name, l)
+				}
 			}
-		}
-		if !slices.Equal(sources, tc.want) {
-			t.Errorf("%s: %v, want %v", name, sources, tc.want)
-		}
+			if !slices.Equal(sources, tc.want) {
+				t.Errorf("%s: %v, want %v", name, sources, tc.want)
+			}
+		})
 	}
 	if whole := c.with(c.match(gap, []candidate{f(3, 15, 10), f(4, 20, 10)}, c.digests())); len(whole.gaps()) != 0 || len(whole) != 6 || whole[3].shardRows != 40 {
 		t.Errorf("with what was found: %+v", whole)
@@ -147,9 +151,11 @@ func TestLeaves(t *testing.T) {
 		"a frame, no key":       {false, &hashes, framed, false},
 		"JSON, nothing to hash": {false, &plain, nats.Header{}, false},
 	} {
-		if got := leaves(c.hasKey, c.topic, c.header); got != c.want {
-			t.Errorf("%s: left alone: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := leaves(c.hasKey, c.topic, c.header); got != c.want {
+				t.Errorf("%s: left alone: %t", name, got)
+			}
+		})
 	}
 }
 

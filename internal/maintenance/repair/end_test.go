@@ -43,18 +43,20 @@ func TestEndOfShard(t *testing.T) {
 		{"the last erased", upTo(8), 0, registry.Shard{Status: registry.Active}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
 		{"closed, the last erased", upTo(8), 0, registry.Shard{Status: registry.Closed, Rows: 8}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
 	} {
-		s := &shardPlan{chain: c, held: c, groups: tc.groups, erasureRecord: &ledger.ErasureRecord{Gone: tc.gone}, plan: &Plan{}}
-		_, rest := reconcile.Compare(c.frames(), tc.groups, tc.gone)
-		if got := s.end(rest, tc.copies, 10, tc.entry, tc.entry.Status == registry.Closed); got != tc.routed {
-			t.Errorf("%s: %d rows were routed, want %d", tc.name, got, tc.routed)
-		}
-		var do []Do
-		for _, a := range s.plan.Actions {
-			do = append(do, a.Do)
-		}
-		if !slices.Equal(do, tc.do) {
-			t.Errorf("%s: %v, want %v", tc.name, do, tc.do)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			s := &shardPlan{chain: c, held: c, groups: tc.groups, erasureRecord: &ledger.ErasureRecord{Gone: tc.gone}, plan: &Plan{}}
+			_, rest := reconcile.Compare(c.frames(), tc.groups, tc.gone)
+			if got := s.end(rest, tc.copies, 10, tc.entry, tc.entry.Status == registry.Closed); got != tc.routed {
+				t.Errorf("%s: %d rows were routed, want %d", tc.name, got, tc.routed)
+			}
+			var do []Do
+			for _, a := range s.plan.Actions {
+				do = append(do, a.Do)
+			}
+			if !slices.Equal(do, tc.do) {
+				t.Errorf("%s: %v, want %v", tc.name, do, tc.do)
+			}
+		})
 	}
 }
 
@@ -78,15 +80,17 @@ func TestLostFramesBelowErasedEnd(t *testing.T) {
 		{"and ClickHouse went back before that", tables.Count{Head: 5, Rows: 5}, erased, 10, checkpoint.Tail{Pos: 12, Rows: 12}, checkpoint.LostFrames{From: 6, To: 12, Rows: 5}},
 		{"and ClickHouse went back", tables.Count{Head: 5, Rows: 5}, erased, 10, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{From: 6, To: 10, Rows: 3}},
 	} {
-		x := &found{
-			entries: map[schemas.Shard]registry.Shard{id: {Status: registry.Active, Floor: tc.floor}},
-			counts:  map[schemas.Shard]tables.Count{id: tc.count}, erasureRecords: map[schemas.Shard]ledger.ErasureRecord{id: tc.erasureRecord},
-		}
-		l := &lostLane{known: &checkpoint.Checkpoint{Tails: map[schemas.Shard]checkpoint.Tail{id: tc.known}}}
-		got, _, ok := x.lostFrames(schemas.ShardRef{ID: id}, l)
-		if got.Shard, got.Found = 0, 0; got != tc.lost || ok != (tc.lost.To > 0) {
-			t.Errorf("%s: %+v (%v), want %+v", tc.name, got, ok, tc.lost)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			x := &found{
+				entries: map[schemas.Shard]registry.Shard{id: {Status: registry.Active, Floor: tc.floor}},
+				counts:  map[schemas.Shard]tables.Count{id: tc.count}, erasureRecords: map[schemas.Shard]ledger.ErasureRecord{id: tc.erasureRecord},
+			}
+			l := &lostLane{known: &checkpoint.Checkpoint{Tails: map[schemas.Shard]checkpoint.Tail{id: tc.known}}}
+			got, _, ok := x.lostFrames(schemas.ShardRef{ID: id}, l)
+			if got.Shard, got.Found = 0, 0; got != tc.lost || ok != (tc.lost.To > 0) {
+				t.Errorf("%s: %+v (%v), want %+v", tc.name, got, ok, tc.lost)
+			}
+		})
 	}
 }
 
@@ -104,9 +108,11 @@ func TestGiven(t *testing.T) {
 		"sealed below": {registry.Shard{Status: registry.Sealed, SealedAt: 9}, 8},
 		"closed below": {registry.Shard{Status: registry.Closed, SealedAt: 8}, 8},
 	} {
-		if got := given(&tc.entry, erased, 8); got != tc.want {
-			t.Errorf("%s: position %d, want %d", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := given(&tc.entry, erased, 8); got != tc.want {
+				t.Errorf("%s: position %d, want %d", name, got, tc.want)
+			}
+		})
 	}
 }
 
@@ -150,11 +156,13 @@ func TestCorrectedWithARouter(t *testing.T) {
 		{"left meanwhile", registry.Shard{Status: registry.Active, LeftAt: 4}, false, true, false, 4},
 		{"its lane's checkpoint comes first", sealed, true, false, true, 4},
 	} {
-		x.short, x.moved, x.laned = tc.short, tc.moved, tc.laned
-		tc.entry.Month, tc.entry.MinTs, tc.entry.MaxTs = x.ref.Month, lo, hi
-		if e, why := x.corrected(tc.entry); e.Until() != tc.until || (len(why) > 0) != (tc.until != 4) {
-			t.Errorf("%s: until %d, want %d: %v", tc.name, e.Until(), tc.until, why)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			x.short, x.moved, x.laned = tc.short, tc.moved, tc.laned
+			tc.entry.Month, tc.entry.MinTs, tc.entry.MaxTs = x.ref.Month, lo, hi
+			if e, why := x.corrected(tc.entry); e.Until() != tc.until || (len(why) > 0) != (tc.until != 4) {
+				t.Errorf("%s: until %d, want %d: %v", tc.name, e.Until(), tc.until, why)
+			}
+		})
 	}
 }
 
@@ -178,27 +186,29 @@ func TestRangeOfRestored(t *testing.T) {
 		{"wrong, sealed", chain{rowFrame(1)}, registry.Shard{Status: registry.Sealed, SealedAt: 1}, false},
 		{"wrong, closed", chain{rowFrame(1)}, registry.Shard{Status: registry.Closed, SealedAt: 1, Rows: 1}, false},
 	} {
-		x := truth{ref: schemas.ShardRef{Month: month}, chain: tc.chain, count: tables.Count{Rows: 1, Distinct: 1, Head: 1, MinTs: at, MaxTs: at}, end: 1}
-		for i := range x.chain {
-			x.chain[i].minTs, x.chain[i].maxTs = at, at
-		}
-		lo, hi := at, at
-		if tc.whole {
-			lo, hi = month.Start(), month.End()-1
-		}
-		e := tc.entry
-		if e.Status == "" {
-			e = x.entry()
-		} else {
-			e.MinTs, e.MaxTs = at+1, at-1
-			e, _ = x.corrected(e)
-		}
-		if e.MinTs != lo || e.MaxTs != hi {
-			t.Errorf("%s: %d to %d, want %d to %d", tc.name, e.MinTs, e.MaxTs, lo, hi)
-		}
-		if _, wrong := x.corrected(e); len(wrong) > 0 {
-			t.Errorf("%s: set right, it is still wrong: %v", tc.name, wrong)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			x := truth{ref: schemas.ShardRef{Month: month}, chain: tc.chain, count: tables.Count{Rows: 1, Distinct: 1, Head: 1, MinTs: at, MaxTs: at}, end: 1}
+			for i := range x.chain {
+				x.chain[i].minTs, x.chain[i].maxTs = at, at
+			}
+			lo, hi := at, at
+			if tc.whole {
+				lo, hi = month.Start(), month.End()-1
+			}
+			e := tc.entry
+			if e.Status == "" {
+				e = x.entry()
+			} else {
+				e.MinTs, e.MaxTs = at+1, at-1
+				e, _ = x.corrected(e)
+			}
+			if e.MinTs != lo || e.MaxTs != hi {
+				t.Errorf("%s: %d to %d, want %d to %d", tc.name, e.MinTs, e.MaxTs, lo, hi)
+			}
+			if _, wrong := x.corrected(e); len(wrong) > 0 {
+				t.Errorf("%s: set right, it is still wrong: %v", tc.name, wrong)
+			}
+		})
 	}
 }
 

@@ -28,9 +28,11 @@ func TestYoungRecords(t *testing.T) {
 		"nothing was routed":                            {routedEnds{{}}, 1, cut, false},
 		"a checkpoint that does not say when it stored": {routedEnds{{Seq: 100}}, 41, cut, false},
 	} {
-		if got := c.ends.young(c.seq, c.stored); got != c.want {
-			t.Errorf("%s: %t, expected %t", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := c.ends.young(c.seq, c.stored); got != c.want {
+				t.Errorf("%s: %t, expected %t", name, got, c.want)
+			}
+		})
 	}
 	if end := (routedEnds{first, since, {Seq: 7}}).max(); end != since {
 		t.Errorf("the highest end is %+v, expected %+v", end, since)

@@ -85,13 +85,15 @@ func TestTakenByRetention(t *testing.T) {
 		"nothing tells":        {checkpoint.Checkpoint{}, []registry.Status{registry.Dropped}, false},
 		"its number was given": {checkpoint.Checkpoint{Source: 9, Stored: 45}, []registry.Status{registry.Dropped}, false},
 	} {
-		f := &found{copies: map[string]checkpoint.Checkpoint{"0": c.copied}, where: map[schemas.Shard]schemas.ShardRef{}, lane: map[schemas.Shard]int{}, entries: map[schemas.Shard]registry.Shard{}}
-		for i, s := range c.status {
-			id := schemas.Shard(i + 1)
-			f.where[id], f.lane[id], f.entries[id] = schemas.ShardRef{Month: month, ID: id}, 0, registry.Shard{Status: s}
-		}
-		if got := f.takenByRetention(0, month, src); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			f := &found{copies: map[string]checkpoint.Checkpoint{"0": c.copied}, where: map[schemas.Shard]schemas.ShardRef{}, lane: map[schemas.Shard]int{}, entries: map[schemas.Shard]registry.Shard{}}
+			for i, s := range c.status {
+				id := schemas.Shard(i + 1)
+				f.where[id], f.lane[id], f.entries[id] = schemas.ShardRef{Month: month, ID: id}, 0, registry.Shard{Status: s}
+			}
+			if got := f.takenByRetention(0, month, src); got != c.want {
+				t.Errorf("%s: %v", name, got)
+			}
+		})
 	}
 }

@@ -25,19 +25,21 @@ func TestHeldRecords(t *testing.T) {
 		{"this month's was", heldRecords{rows: []uint64{3, 4, 6}}, 4, "[5 7]"},
 		{"nothing", heldRecords{}, 2, "[3 4 5 6 7]"},
 	} {
-		cp := checkpoint.Checkpoint{Source: 7}
-		passing := cp.PassFrom(schemas.Source{Seq: 2})
-		for seq := uint64(3); seq <= 7; seq++ {
-			passing.Take(schemas.Source{Seq: seq}, c.held.has(months[seq], seq))
-		}
-		var routed []uint64
-		for seq := cp.Source + 1; seq <= 7; seq++ {
-			if cp.StoredFrames(schemas.Source{Seq: seq}, 1) == 0 {
-				routed = append(routed, seq)
+		t.Run(c.name, func(t *testing.T) {
+			cp := checkpoint.Checkpoint{Source: 7}
+			passing := cp.PassFrom(schemas.Source{Seq: 2})
+			for seq := uint64(3); seq <= 7; seq++ {
+				passing.Take(schemas.Source{Seq: seq}, c.held.has(months[seq], seq))
 			}
-		}
-		if got := fmt.Sprint(routed); got != c.routed || cp.Source != c.source || passing.Left() != (got != "[]") {
-			t.Errorf("%s: it goes on behind %d and routes %s, want %d and %s", c.name, cp.Source, got, c.source, c.routed)
-		}
+			var routed []uint64
+			for seq := cp.Source + 1; seq <= 7; seq++ {
+				if cp.StoredFrames(schemas.Source{Seq: seq}, 1) == 0 {
+					routed = append(routed, seq)
+				}
+			}
+			if got := fmt.Sprint(routed); got != c.routed || cp.Source != c.source || passing.Left() != (got != "[]") {
+				t.Errorf("%s: it goes on behind %d and routes %s, want %d and %s", c.name, cp.Source, got, c.source, c.routed)
+			}
+		})
 	}
 }

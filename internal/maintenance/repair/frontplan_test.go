@@ -21,15 +21,17 @@ func TestPlanDropsEndedFirst(t *testing.T) {
 		{"it went on", frontPlan{again: &Action{Do: PutAgain}, ended: some}, []Do{DropEnded, PutAgain}},
 		{"whole", frontPlan{}, nil},
 	} {
-		p := &Plan{}
-		c.plan.kind, c.plan.topic = records.Timers, &schemas.Topic{Name: schemas.DefaultTimerTopic}
-		c.plan.addTo(p)
-		var got []Do
-		for _, a := range p.Actions {
-			got = append(got, a.Do)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			p := &Plan{}
+			c.plan.kind, c.plan.topic = records.Timers, &schemas.Topic{Name: schemas.DefaultTimerTopic}
+			c.plan.addTo(p)
+			var got []Do
+			for _, a := range p.Actions {
+				got = append(got, a.Do)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			}
+		})
 	}
 }

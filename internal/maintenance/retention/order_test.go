@@ -39,8 +39,10 @@ func TestWaits(t *testing.T) {
 		"this one is already":                         {docs, shard(1, july, registry.Dropping, at(50), at(80)), shard(2, june, registry.Closed, at(40), at(45)), false},
 		"events do not have versions":                 {logs, one, shard(2, june, registry.Closed, at(40), at(45)), false},
 	} {
-		if got := waits(&c.topic, &c.e, []registry.Shard{c.e, c.o}); got != c.want {
-			t.Errorf("%s: it waits: %t, expected %t", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := waits(&c.topic, &c.e, []registry.Shard{c.e, c.o}); got != c.want {
+				t.Errorf("%s: it waits: %t, expected %t", name, got, c.want)
+			}
+		})
 	}
 }

@@ -21,14 +21,16 @@ func TestCutShardThatEndsErased(t *testing.T) {
 		{"some are left", tables.Count{Rows: 5, Head: 3}, 0},
 		{"none is left", tables.Count{}, 0},
 	} {
-		tallies := map[schemas.Shard]ledger.ErasureRecord{id: {Gone: []ledger.Cut{{Pos: 4, Rows: 2}}}}
-		e := registry.Shard{ID: id, Status: registry.Sealed, SealedAt: 4}
-		s := &ShardReport{Stored: c.stored.Rows, Head: e.Head(c.stored.Head)}
-		gone := &goneRows{before: tallies, after: tallies}
-		s.cut(e, c.stored, gone)
-		gone.take(s, id)
-		if s.missing() != c.missing || s.Erased != 2 || s.Routed != c.stored.Rows+2 {
-			t.Errorf("%s: %d of %d rows are missing and %d were erased", c.name, s.missing(), s.Routed, s.Erased)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			tallies := map[schemas.Shard]ledger.ErasureRecord{id: {Gone: []ledger.Cut{{Pos: 4, Rows: 2}}}}
+			e := registry.Shard{ID: id, Status: registry.Sealed, SealedAt: 4}
+			s := &ShardReport{Stored: c.stored.Rows, Head: e.Head(c.stored.Head)}
+			gone := &goneRows{before: tallies, after: tallies}
+			s.cut(e, c.stored, gone)
+			gone.take(s, id)
+			if s.missing() != c.missing || s.Erased != 2 || s.Routed != c.stored.Rows+2 {
+				t.Errorf("%s: %d of %d rows are missing and %d were erased", c.name, s.missing(), s.Routed, s.Erased)
+			}
+		})
 	}
 }

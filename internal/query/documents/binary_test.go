@@ -81,14 +81,16 @@ func TestReadRowsRefuses(t *testing.T) {
 			return bytes.Replace(b, []byte("\x03d-1"), []byte("\xff\xff\xff\xff\x0fd-1"), 1)
 		},
 	} {
-		rows := 0
-		if err := readRows(bufio.NewReader(bytes.NewReader(change(answer()))), func(*row) {
-			if rows++; rows > 1 {
-				panic(name + ": more rows than the answer has")
+		t.Run(name, func(t *testing.T) {
+			rows := 0
+			if err := readRows(bufio.NewReader(bytes.NewReader(change(answer()))), func(*row) {
+				if rows++; rows > 1 {
+					panic(name + ": more rows than the answer has")
+				}
+			}); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%s: %v", name, err)
 			}
-		}); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: %v", name, err)
-		}
+		})
 	}
 }
 
@@ -102,8 +104,10 @@ func TestPassedFrom(t *testing.T) {
 		"more was stored than passed": {55, 55},
 		"less is stored":              {5, 5}, // ClickHouse is an older copy
 	} {
-		if got := p.from(c.stored); got != c.want {
-			t.Errorf("%s: from %d, expected %d", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := p.from(c.stored); got != c.want {
+				t.Errorf("%s: from %d, expected %d", name, got, c.want)
+			}
+		})
 	}
 }

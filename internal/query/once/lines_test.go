@@ -121,10 +121,12 @@ func TestQuotedNumbers(t *testing.T) {
 			return Lines(t.Context(), db, sql, nil, nil, row)
 		}, `"[7]" 8`},
 	} {
-		got := ""
-		if err := c.ask(func(row []json.RawMessage) error { got = fmt.Sprintf("%s %s", row[0], row[1]); return nil }); err != nil || got != c.want {
-			t.Errorf("%s: %s, expected %s, %v", name, got, c.want, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := c.ask(func(row []json.RawMessage) error { got = fmt.Sprintf("%s %s", row[0], row[1]); return nil }); err != nil || got != c.want {
+				t.Errorf("%s: %s, expected %s, %v", name, got, c.want, err)
+			}
+		})
 	}
 }
 

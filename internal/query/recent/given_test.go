@@ -22,9 +22,11 @@ func TestPartOf(t *testing.T) {
 		"a subject of no one": partOf(schemas.StreamEvents, keyed, "events.app.x", 70),
 		"in SHARDS":           partOf(schemas.StreamShards, keyed, subject, 70),
 	} {
-		if got != nil {
-			t.Errorf("%s: %+v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got != nil {
+				t.Errorf("%s: %+v", name, got)
+			}
+		})
 	}
 }
 
