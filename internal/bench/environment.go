@@ -42,6 +42,8 @@ type EnvironmentConfig struct {
 	NextTo string
 	// EventsBytes and ShardsBytes are the sizes of the streams; 0: shares of the free space.
 	EventsBytes, ShardsBytes int64
+	// Users says that NATS has the users of an up. All connect as the operator, whose subjects the server checks as it does others'.
+	Users bool
 	// Log hears the servers; may be nil.
 	Log embedded.LogFunc
 }
@@ -82,7 +84,8 @@ func OpenEnvironment(ctx context.Context, cfg EnvironmentConfig) (h *Environment
 		return h, err
 	}
 	stops = append(stops, pair.Stop)
-	h.NATSURL, h.EnginePID = pair.NATS.ClientURL(), pair.ClickHouse.PID()
+	addresses := pair.ClickHouse.Addresses(pair.NATS)
+	h.NATSURL, h.EnginePID = addresses.NATSLogin(), pair.ClickHouse.PID()
 	h.Connect = func() (*nats.Conn, error) {
 		return nats.Connect(h.NATSURL, nats.InProcessServer(pair.NATS), nats.Name("almanac bench"), nats.MaxReconnects(-1), nats.Timeout(environmentTimeout))
 	}
@@ -116,7 +119,14 @@ func startPair(ctx context.Context, dir *embedded.DataDir, cfg EnvironmentConfig
 	if cfg.EventsBytes > 0 && cfg.ShardsBytes > 0 {
 		store = schemas.DefaultStreamLimits.With(cfg.EventsBytes, cfg.ShardsBytes).Bytes()
 	}
-	n, err := embedded.NewNATS(embedded.NATSConfig{Dir: dir.NATSDir(), MaxStoreBytes: store, Log: cfg.Log})
+	config := embedded.NATSConfig{Dir: dir.NATSDir(), MaxStoreBytes: store, Log: cfg.Log}
+	if cfg.Users {
+		var err error
+		if config.Passwords, err = dir.NATSPasswords(); err != nil {
+			return nil, err
+		}
+	}
+	n, err := embedded.NewNATS(config)
 	if err != nil {
 		return nil, err
 	}

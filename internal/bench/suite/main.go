@@ -64,7 +64,7 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	note := func(text string) { _, _ = fmt.Fprintln(stderr, text) }
 	s := &bench.Suite{Size: o.size, Binary: o.almanac, Producer: self, Environment: func(ctx context.Context) (*bench.Environment, error) {
-		return bench.OpenEnvironment(ctx, bench.EnvironmentConfig{NextTo: o.data})
+		return bench.OpenEnvironment(ctx, bench.EnvironmentConfig{NextTo: o.data, Users: o.users})
 	}}
 	switch {
 	case o.growth:
