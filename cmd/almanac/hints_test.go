@@ -78,7 +78,7 @@ var (
 	foreignProgram = regexp.MustCompile("`(nats (stream|consumer|account|kv|server|context)|natscli|clickhouse-client|nsc )")
 )
 
-// notVerbs are words after almanac where it is no command: an annotation, sentences, names of connections, a line of Elastic's, and
+// notVerbs are words after almanac where no command is meant: an annotation, sentences, names of connections, a line of Elastic's, and
 // what hashes and the comment of an engine's database begin with.
 var notVerbs = map[string]bool{"exit": true, "almanac": true, "beside": true, "program": true, "green": true, "producer": true, "keyed": true, "seal": true, "format": true}
 

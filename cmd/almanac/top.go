@@ -89,8 +89,8 @@ type topLook struct {
 	Unasked string `json:"unasked,omitempty"`
 }
 
-// tally is the numbers of a process at a time, by family and the value of one label.
-type tally struct {
+// scraped is the numbers of a process at a time, by family and the value of one label.
+type scraped struct {
 	at     time.Time
 	values map[string]map[string]float64
 }
@@ -105,7 +105,7 @@ func (a *app) top(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		base = "" // its numbers are missing, and the page says why
 	}
 	return whenOpen(ctx, cmd, func(_ *session, r *query.Reader) error {
-		var before *tally
+		var before *scraped
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.CA, MinVersion: tls.VersionTLS12}}}
 		defer client.CloseIdleConnections()
 		look := func(ctx context.Context) (*topLook, error) {
@@ -144,7 +144,7 @@ func (a *app) top(ctx context.Context, cmd *cobra.Command, _ []string) error {
 }
 
 // topOf puts together what the servers said and what a process counted between two looks.
-func topOf(s *query.Status, before, now *tally, at time.Time) *topLook {
+func topOf(s *query.Status, before, now *scraped, at time.Time) *topLook {
 	out := &topLook{At: at.UTC().Truncate(time.Millisecond), Away: s.Away, Topics: []topTopic{}, Inputs: []topInput{}, Streams: []query.StreamUse{}, Members: map[string]int{}}
 	by := map[string]*topTopic{}
 	if s.Lag != nil {
@@ -199,7 +199,7 @@ const (
 )
 
 // rate is how much a number grew in a second between two looks; nil where that is not known.
-func rate(before, now *tally, family, of string) *float64 {
+func rate(before, now *scraped, family, of string) *float64 {
 	if before == nil || now == nil || !now.at.After(before.at) {
 		return nil
 	}
@@ -212,7 +212,7 @@ func rate(before, now *tally, family, of string) *float64 {
 }
 
 // readCounts asks a process for its numbers.
-func readCounts(ctx context.Context, client *http.Client, base, token string) (*tally, error) {
+func readCounts(ctx context.Context, client *http.Client, base, token string) (*scraped, error) {
 	if base == "" {
 		return nil, errors.New("no address of a process is known: name one by --http")
 	}
@@ -237,13 +237,13 @@ func readCounts(ctx context.Context, client *http.Client, base, token string) (*
 }
 
 // parseCounts reads a page of numbers.
-func parseCounts(page io.Reader, at time.Time) (*tally, error) {
+func parseCounts(page io.Reader, at time.Time) (*scraped, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(page)
 	if err != nil {
 		return nil, err
 	}
-	out := &tally{at: at, values: map[string]map[string]float64{}}
+	out := &scraped{at: at, values: map[string]map[string]float64{}}
 	take := func(as, family, label string, outcomes ...string) {
 		out.values[as] = map[string]float64{}
 		if families[family] == nil {

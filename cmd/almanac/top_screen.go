@@ -47,7 +47,7 @@ func known(n *float64) float64 {
 // press is what a key makes of the view.
 func (v topView) press(key byte, l *topLook) topView {
 	switch key {
-	case 'q', 3: // Ctrl-C, which is no signal meanwhile
+	case 'q', 3: // Ctrl-C, which does not make a signal meanwhile
 		v.ended = true
 	case 's':
 		v.sort = (v.sort + 1) % len(topSorts)

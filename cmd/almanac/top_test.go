@@ -29,7 +29,7 @@ process_resident_memory_bytes 1048576
 func TestTopLook(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
-	page := func(a, b string, at time.Time) *tally {
+	page := func(a, b string, at time.Time) *scraped {
 		c, err := parseCounts(strings.NewReader(strings.NewReplacer("%a", a, "%b", b).Replace(topPage)), at)
 		if err != nil {
 			t.Fatal(err)

@@ -44,10 +44,7 @@ type Look struct {
 
 // Look asks a new connection which server answers.
 func (db *DB) Look(ctx context.Context) (Look, error) {
-	text, err := db.ask(ctx, "", fmt.Sprintf("SELECT (SELECT arrayStringConcat(arraySort(groupArray(name)), ',') FROM system.databases WHERE startsWith(name, '%[1]s')),"+
-		" (SELECT ifNull(sum(total_rows), 0) FROM system.tables WHERE database = '%[2]s'), toString(serverUUID()) || ' on ' || hostName(), toUnixTimestamp(now()) - uptime(),"+
-		" (SELECT arrayStringConcat(arraySort(groupUniqArray(comment)), '\t') FROM system.databases WHERE startsWith(name, '%[1]s')) FORMAT TSVRaw",
-		quoted(schemas.EngineDatabase(db.Database, "")), quoted(db.Database)))
+	text, err := db.ask(ctx, "", sql.Server{Engines: quoted(schemas.EngineDatabase(db.Database, "")), Database: quoted(db.Database)}.SQL())
 	if err != nil {
 		return Look{}, err
 	}

@@ -35,3 +35,13 @@ type StoredIDs struct {
 
 // SQL is the statement.
 func (i StoredIDs) SQL() string { return fill("tables/stored_ids", i) }
+
+// Server is which engine answers: the databases that name it, the rows of Almanac's, the machine, when it
+// started, and the formats that those databases say.
+type Server struct {
+	Engines  string // what their names begin with, quoted
+	Database string // quoted
+}
+
+// SQL is the statement.
+func (s Server) SQL() string { return fill("tables/server", s) }

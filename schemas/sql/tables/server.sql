@@ -1,0 +1,3 @@
+SELECT (SELECT arrayStringConcat(arraySort(groupArray(name)), ',') FROM system.databases WHERE startsWith(name, '{{.Engines}}')),
+  (SELECT ifNull(sum(total_rows), 0) FROM system.tables WHERE database = '{{.Database}}'), toString(serverUUID()) || ' on ' || hostName(), toUnixTimestamp(now()) - uptime(),
+  (SELECT arrayStringConcat(arraySort(groupUniqArray(comment)), '\t') FROM system.databases WHERE startsWith(name, '{{.Engines}}')) FORMAT TSVRaw
