@@ -2,6 +2,7 @@ package access
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func TestSQLAccounts(t *testing.T) {
 		}
 	}
 	for d := xml.NewDecoder(strings.NewReader(text)); ; {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatalf("%v:\n%s", err, text)
