@@ -218,7 +218,7 @@ func within(d time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// start builds the producer around a link and starts its two goroutines. The
+// start builds the producer around a link and starts its goroutines. The
 // options come before them.
 func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer)) *Producer {
 	p := &Producer{

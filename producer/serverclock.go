@@ -30,7 +30,9 @@ type serverTime struct {
 }
 
 const (
-	// sampleEvery is how often the server's time is asked for, and sampleSoon how often while events are refused by it.
+	// sampleEvery is how often the server's time is asked for, and whether the topic was removed
+	// (removed.go). A clock that is set wrong is noticed within it; what was sent until then becomes
+	// dead letters. sampleSoon is how often the time is asked for while events are refused by it.
 	sampleEvery = time.Minute
 	sampleSoon  = time.Second
 	// skewTold is the difference of the two clocks that an error speaks of.

@@ -177,7 +177,7 @@ func upToHeads(read *recent.Above) string {
 	return tables.InShards(keys) + above.String()
 }
 
-// tallyShards is how many shards one statement counts, and lookUp how many events
+// histogramShards is how many shards one statement counts, and lookUp how many events
 // one looks for: some 100 bytes each of the 256 KiB that ClickHouse parses.
 const (
 	histogramShards = 1000

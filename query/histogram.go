@@ -51,7 +51,7 @@ type Histogram struct {
 type Bucket struct {
 	At    time.Time `json:"ts"`
 	Count uint64    `json:"count"`
-	// By is the count of each value, with By; the values beyond MaxTallyValues
+	// By is the count of each value, with By; the values beyond MaxHistogramValues
 	// together are OtherValues.
 	By map[string]uint64 `json:"by,omitempty"`
 }

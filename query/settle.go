@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// settlePoll is how often a wait looks at first: well below what a sink waits for
-// company. Each look takes a quarter longer to come, up to settlePollMost: a look at
+// storedPoll is how often a wait looks at first: well below what a sink waits for
+// company. Each look takes a quarter longer to come, up to storedPollMost: a look at
 // hundreds of shards must not compete with the sinks that fill them.
 const (
 	storedPoll     = 25 * time.Millisecond

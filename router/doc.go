@@ -64,7 +64,7 @@
 // # What is not Almanac's
 //
 // Whatever reaches NATS can publish on the subjects of EVENTS, SHARDS and the fronts. One router of all
-// keeps what none of Almanac's parts published as a dead letter, and takes it out: strays.go and hidden.go
+// keeps what none of Almanac's parts published as a dead letter, and takes it out: unroutable.go and hidden.go
 // do so in EVENTS, foreign.go in the others. A lane whose checkpoint, or whose shard's last frame, is hidden
 // by such a message stops until then. A message with the form of a frame, a checkpoint, a record or a letter
 // is not told from Almanac's own: the lane stops where it does not fit what the checkpoint knows, and

@@ -32,7 +32,7 @@ type lane struct {
 	copies  *copies
 
 	source
-	sweeping  bool // see strays.go
+	sweeping  bool // see unroutable.go
 	evaluator evaluator
 	cp        checkpoint.Checkpoint
 	ckSeq     uint64

@@ -28,7 +28,7 @@ type tailer struct {
 // client: 64 frames, 32 MiB of the largest, 7 MiB of usual ones.
 const readAhead = 32
 
-// recordsAhead is feedAhead of a front, whose messages are some hundred bytes, and 64 MiB
+// recordsAhead is readAhead of a front, whose messages are some hundred bytes, and 64 MiB
 // of the largest.
 const recordsAhead = 256
 

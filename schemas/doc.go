@@ -21,5 +21,6 @@
 //
 // Every refusal is one of the errors of errors.go, which errors.Is finds, with
 // the offending value and the limit in the text. Nothing here does I/O, reads
-// the clock or starts a goroutine. The package imports none of the others.
+// the clock or starts a goroutine. Of Almanac's packages it imports
+// those of schemas alone.
 package schemas

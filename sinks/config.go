@@ -20,7 +20,7 @@ type Config struct {
 	BatchRows  uint64
 	BatchBytes uint64
 	// Linger is from one insert of a shard to the next while they are not full. By
-	// default its topic says how fresh SQL must be (fresh.go). Settle is what the first frame after a quiet time waits for company;
+	// default its topic says how fresh SQL must be (fresh.go). FirstWait is what the first frame after a quiet time waits for company;
 	// default 50 ms, two producers' linger.
 	Linger    time.Duration
 	FirstWait time.Duration

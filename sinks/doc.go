@@ -16,7 +16,7 @@
 // Each insert keeps a processor of ClickHouse busy, which may be one that the streams,
 // the router and queries run on. While none waits for long they take turns, half of
 // the slots at a time. Once one has waited for Config.MaxQueueWait, all slots are used
-// (turns.go).
+// (limiter.go).
 //
 // # Who is authoritative
 //

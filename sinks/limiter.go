@@ -10,10 +10,10 @@ import (
 // limiter says which inserts are under way. Each keeps a processor busy that the
 // streams, the router and queries want too, so while none has to wait for long they
 // go half of the slots at a time, one behind the other; when one has waited for
-// patience, or a crowd stands behind it, more are due than that, and all slots are used.
+// maxQueueWait, or a crowd stands behind it, more are due than that, and all slots are used.
 type limiter struct {
 	slots        uint64 // rows of inserts that may be under way
-	unlimited    int    // inserts at once while none waits for long
+	unlimited    int    // inserts at once while none waits for long; all slots afterwards
 	maxQueueWait time.Duration
 
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ func newLimiter(cfg *Config) *limiter {
 // unlimited is how many inserts go at once while none waits for long.
 func (c *Config) unlimited() int { return max(1, c.Inserts/2) }
 
-// crowd is how many inserts in line are not made to wait for patience: as many small ones
+// crowd is how many inserts in line are not made to wait for maxQueueWait: as many small ones
 // as count as a full one. Events of many months, which come to as many shards, do that.
 const crowd = smallestShare
 

@@ -70,11 +70,11 @@ func (s *state) watched(watch int, tail position) {
 
 // dueAt is when the shard's frames shall be stored. A full batch waits for
 // nothing. Else they begin a linger after each other, or less the fuller the next one
-// is: half a batch waits for half of it. After a quiet time Settle is
+// is: half a batch waits for half of it. After a quiet time FirstWait is
 // enough, so that what comes now and then is seen at once.
 //
 // Where inserts take long, the machine has no time to give away, and small ones cost
-// more a row: the shard rests as all shards together ask (rest.go), and so comes to
+// more a row: the shard rests as all shards together ask (interval.go), and so comes to
 // larger batches.
 func (s *state) dueAt(cfg *Config, r interval) time.Time {
 	if s.fault != nil {

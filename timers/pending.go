@@ -25,8 +25,8 @@ type holdings struct {
 // holding are the timers of a group that are in the front, by a hash of their subjects: 16 bytes each and the map's.
 type holding struct {
 	mu    sync.Mutex
-	upTo  uint64 // sequence in the front
-	at    time.Time
+	upTo  uint64    // sequence in the front
+	at    time.Time // when it was last brought up to date
 	gone  time.Time // when it was looked who is still there
 	there map[uint64]held
 	live  int   // those that are not over

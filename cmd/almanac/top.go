@@ -270,6 +270,7 @@ func parseCounts(page io.Reader, at time.Time) (*scraped, error) {
 			}
 		}
 	}
+	// Taken: the answer did not wait for the stream, as with syslog. The producer has them, so both count as accepted.
 	take(inputsOfTopic, "almanac_input_events_total", "topic", "stored", "taken")
 	take(eventsOfInput, "almanac_input_events_total", "input", "stored", "taken")
 	take(refusedOfInput, "almanac_input_refused_events_total", "input")

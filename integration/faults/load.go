@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// calmLoad is the machine's load up to which the times of a recovery say something of Almanac.
+// quietLoad is the machine's load up to which the times of a recovery say something of Almanac.
 const quietLoad = 10
 
 // loadAverage is the machine's load of the last minute; where the system does not tell, it is infinite.

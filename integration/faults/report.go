@@ -14,7 +14,7 @@ type Report struct {
 	Lasted  time.Duration
 	Finding *Finding
 	Times   *Times
-	// Calmly are the recoveries while the machine's load was at most calmLoad.
+	// Calmly are the recoveries while the machine's load was at most quietLoad.
 	Calmly *Times
 	Peaks  map[Role]uint64
 	// Outage is the longest time for which events of some lane did not come through to ClickHouse.

@@ -53,7 +53,7 @@ func (h *Cluster) cutEvents(ctx context.Context, rnd *rand.Rand) error {
 	return h.NATS.Ready(ctx)
 }
 
-// calm waits until all that was accepted is stored.
+// quiet waits until all that was accepted is stored.
 func (h *Cluster) quiet(ctx context.Context) error {
 	return until(ctx, recoveryLimit, time.Second, func(ctx context.Context) error {
 		rep, err := h.Verify(ctx)

@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// settleTime is how long routed messages stay in EVENTS, and minSettle how long
+// keepTime is how long routed messages stay in EVENTS, and minKeep how long
 // when it is full. replayWindow is how long stored frames stay in SHARDS, unless
 // it is full.
 const (

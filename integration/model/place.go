@@ -39,7 +39,8 @@ func (l *lane) shardFor(b *batch, f *frame) (*shardState, string, error) {
 	return s, reason, nil
 }
 
-// leave rotates away from a full shard.
+// leave rotates away from a full shard. Its tail is entered as LeftAt, which tells later whether
+// SHARDS lost the shard's end; the checkpoint's point gives the new shard its place in the lane's order.
 func (l *lane) leave(s *shardState, reason string) (*shardState, error) {
 	e, err := l.rotate(s.entry, reason, s.tail.pos, registry.PointOf(&l.cp))
 	if err != nil {

@@ -62,7 +62,7 @@ type stream struct {
 	last map[subject]uint64
 	prev map[subject]uint64 // before last: what a replica that lags would answer
 	full bool               // refuses (DiscardNew)
-	// discardsOld has a full stream evict (DiscardOld): a mutant's.
+	// discardsOld has a full stream evict its oldest: a mutant's.
 	discardsOld bool
 
 	// ids are the Msg-Ids of EVENTS, in memory only: a restart reads them again

@@ -41,6 +41,6 @@
 //
 // A Report is a whole run with its machine (machine.go, no names in it). Falls
 // compares its ratios with recorded ones (recorded.go); markdown.go writes the
-// tables of README.md. What a figure cannot measure is an error of that figure
+// tables of bench/README.md. What a figure cannot measure is an error of that figure
 // and costs no other.
 package bench

@@ -221,7 +221,7 @@ func (d *documentStore) becomeCold(ctx context.Context) error {
 }
 
 // blockIdle is longer than NATS keeps a block of a stream in memory that is not read: 10 s, and its look each 10
-// (defaultCacheBufferExpiration in its filestore.go).
+// (defaultCacheBufferExpiration in the server's file store).
 const blockIdle = 25 * time.Second
 
 // loads times loads at random. A pass before them is not counted: in it the processes take the memory that they

@@ -109,7 +109,7 @@ func (r Report) Fallen(recorded Report) (compared int, err error) {
 	return len(old), errors.Join(falls...)
 }
 
-// named reports its progress under a name.
+// named returns a suite whose reports have a name: measures leave theirs empty.
 func (s *Suite) named(name string) *Suite {
 	out := *s
 	out.Progress = func(_, phase string, done, of int) {

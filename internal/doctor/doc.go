@@ -8,7 +8,7 @@
 //
 //	process ─▶ NATS ─▶ streams, promise, registry ─▶ members ─▶ timers
 //	ClickHouse ─▶ tables ─▶ retention ─▶ rights, SQL account, files ─▶ lag, dead letters ─▶
-//	rebuilds ─▶ lost ─▶ fields ─▶ documents ─▶ meters, copies
+//	rebuilds ─▶ cold volume ─▶ lost ─▶ fields ─▶ documents ─▶ meters, copies
 //	producers (follows from the streams), disk
 //
 // It changes nothing, but for one table that the SQL account must be refused, and a trial

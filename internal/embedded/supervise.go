@@ -12,7 +12,9 @@ import (
 	"github.com/almanac-events/almanac/internal/backoff"
 )
 
-// Pauses between starts of a server that does not live.
+// Pauses between starts of a server that does not live. The first is short beside a start of
+// a second. The longest spares processors and log while each start fails, and adds at most
+// 10 s once the cause is gone.
 const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 10 * time.Second

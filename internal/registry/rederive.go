@@ -115,7 +115,7 @@ func (d Retained) renew(ctx context.Context, token string) error {
 // done for rederiveTime.
 func renewed(ctx context.Context, renew, drop func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
+	defer end(nil) // where drop panics
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick, last := time.NewTicker(rederiveBeat), time.Now()

@@ -17,7 +17,7 @@ import (
 const (
 	maxSent      = 256
 	maxSentBytes = 16 << 20
-	// ackTime is how long an answer may take; publishPatience how long a full or absent
+	// ackTime is how long an answer may take; publishWait how long a full or absent
 	// stream is tried.
 	ackTime      = 10 * time.Second
 	publishWait  = time.Minute

@@ -25,7 +25,7 @@ const (
 	// MaxSamples bounds what the engine holds for one query.
 	MaxSamples = 5_000_000
 	// minSamples is what it has at least, where others leave little room: else it is refused. Of
-	// sampleRoom bytes a sample takes 16, and as many where its series grows.
+	// sampleSpace bytes a sample takes 16, and as many where its series grows.
 	minSamples  = 250_000
 	sampleSpace = 32
 	// MaxTime bounds one query.

@@ -20,7 +20,7 @@ type diff struct {
 type numbers struct {
 	// Before is the size at the beginning, end the size at the end, usage the integral.
 	before, end, usage big.Int
-	// CausesBefore diffs lie before the beginning, causes before the end.
+	// causesBefore diffs lie before the beginning, causes before the end.
 	causesBefore, causes uint64
 	repeats              uint64
 }

@@ -78,7 +78,7 @@ func (ws Windows) Check(f schemas.Frame) Repeat {
 	return Fresh
 }
 
-// Take marks a frame, which Judge called Fresh, and returns the windows, never
+// Take marks a frame, which Check called Fresh, and returns the windows, never
 // more than MaxWindows. source is the frame's sequence in EVENTS.
 func (ws Windows) Take(f schemas.Frame, source uint64) Windows {
 	if f.Producer == "" {
@@ -110,7 +110,7 @@ func (ws Windows) TakeRefused(f schemas.Frame, source uint64) Windows {
 	return ws.Take(f, source)
 }
 
-// Forget unmarks a frame that Judge calls Repeated.
+// Forget unmarks a frame that Check calls Repeated.
 func (ws Windows) Forget(f schemas.Frame) Windows {
 	w := ws.find(f.Producer)
 	if w == nil {

@@ -32,7 +32,7 @@ func (r *Record) Event() (schemas.Event, error) {
 		schemas.String(kinds.ColHost, r.Host),
 		schemas.Int64(kinds.ColStatus, int64(r.Call.Status)),
 		schemas.String(kinds.ColError, r.Call.Error),
-		schemas.String(kinds.ColDetail, r.Call.Detail),
+		schemas.String(kinds.ColDetail, r.Call.Detail), // the beginning of the answer where the group keeps it, or the error's text
 		schemas.Float64(kinds.ColTookMs, milliseconds(r.Call.Took)),
 		schemas.Float64(kinds.ColLateMs, milliseconds(r.Call.Late)),
 		schemas.Int64(kinds.ColSeq, int64(r.Seq)),

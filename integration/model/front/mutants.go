@@ -64,6 +64,6 @@ var Mutants = map[string]Break{
 var Covered = map[string]Break{
 	"the cleaner goes by heads alone":      NoGate,     // NoArchived
 	"the cleaner goes by read rows alone":  NoArchived, // NoGate
-	"a writer knows an end from after it":  HadLate,    // NoSettle
-	"the cleaner asks not what came later": NoLater,    // what it writes expects the last that it met
+	"a writer knows an end from after it":  HadLate,
+	"the cleaner asks not what came later": NoLater, // what it writes expects the last that it met
 }

@@ -75,11 +75,11 @@ type message struct {
 	gone bool
 }
 
-// checkpoint is what the router commits. parts are what was kept with it.
+// routed is what a commit of the router says. parts are what was kept with it.
 type routed struct {
 	source  int // messages dealt with
 	windows checkpoint.Windows
-	at      int64
+	at      int64 // when the batch was committed; the parts that it keeps age from then
 	parts   []schemas.GivenPart
 }
 

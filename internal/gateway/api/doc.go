@@ -4,7 +4,8 @@
 // # Model
 //
 // A read is one call of package query, whose answer it passes on as it is. The parameters
-// are the flags of the verbs, under the same names (params.go). Each file has the routes
+// are the flags of the verbs, under the same names (params.go). A handler asks params.end, which returns the first wrong
+// parameter and refuses one that the route does not have. Each file has the routes
 // of one subject and a function that adds them (API.Add). /openapi.yaml is made when it is first asked for, of the
 // declarations and of the Go types of bodies and answers (answers.go).
 //

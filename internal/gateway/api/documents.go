@@ -28,6 +28,7 @@ func (a *API) addDocuments(on routes) {
 	} {
 		on.serve(op, a.onDocuments(a.timing, "requests about documents", f))
 	}
+	// A page or a load holds up to 1,000 documents and a batch 8 MiB, so these have fewer slots, of their own (maxPages).
 	for op, f := range map[*operations.Operation]documentRoute{
 		&operations.Documents: listDocuments, &operations.DocumentHistory: documentHistory,
 		&operations.BatchDocuments: batchDocuments, &operations.LoadDocuments: loadDocuments,

@@ -5,7 +5,7 @@
 //
 // A push has streams. A stream has labels and entries; an entry has a time, a line
 // and, with newer clients, structured metadata. Each entry becomes one event.
-// Decode is pure: it turns a body into events, in order, and never waits.
+// DecodeJSON and DecodeProtobuf are pure: they turn a body into events, in order, and never wait.
 //
 // Metadata, labels and line are one record, in that order. A line that is a JSON
 // object is taken apart; any other line is the message. The first of

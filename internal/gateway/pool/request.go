@@ -105,7 +105,7 @@ func (r *Request) ready(ctx context.Context) error {
 }
 
 // Grow reserves n more bytes of what all requests may hold, and of what those of its
-// address may. It waits RoomWait at most.
+// address may. It waits SpaceWait at most.
 func (r *Request) Grow(ctx context.Context, n int) error { return r.throttled(r.grow(ctx, n)) }
 
 func (r *Request) grow(ctx context.Context, n int) error {

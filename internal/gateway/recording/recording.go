@@ -154,6 +154,7 @@ func takeBody(w http.ResponseWriter, r *http.Request) (string, error) {
 	paced := request.Pace(w, r)
 	body, err := io.ReadAll(io.LimitReader(paced, int64(room)+1))
 	_ = paced.Close()
+	// Too slow, too large on the wire, or broken off: Broken says which as a refusal for the client, and err would not.
 	if broken := paced.Broken(); broken != nil {
 		return "", broken
 	}

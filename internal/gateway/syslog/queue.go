@@ -25,7 +25,7 @@ type queue struct {
 	events         []queued
 	count, bytes   int // of events, and of batches that were taken and not released
 	closed         bool
-	changed, space chan struct{} // closed and renewed
+	changed, space chan struct{} // closed and renewed: when an event comes to an empty queue or it closes, when a batch is released
 }
 
 func newQueue(maxEvents, maxBytes int) *queue {

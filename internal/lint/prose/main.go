@@ -76,6 +76,9 @@ func main() {
 			}
 		}
 	}
+	if checkComments() {
+		bad = true
+	}
 	for _, path := range files(".go") {
 		if checkNames(path, whole(path)) {
 			bad = true

@@ -19,7 +19,7 @@ type sight struct {
 	stored bool
 	// last is the sequence of the key's last message now; 0: none is left.
 	last uint64
-	// stray: the last message is not a record. over: the key is over with it.
+	// misplaced: the last message is not a record. over: the key is over with it.
 	misplaced, over bool
 	// whole: records of this kind leave with their key alone.
 	whole bool

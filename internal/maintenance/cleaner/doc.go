@@ -16,7 +16,7 @@
 // the body, and where the row is. A refresh is the last record again, of a key that stays hot
 // and has older versions. Both expect the message that was read, and go in atomic
 // batches. A key that is over is purged up to its last record. What decides is
-// a function without I/O (evaluate.go), and what tells the kinds apart a value (kind.go).
+// a function without I/O (decide.go), and what tells the kinds apart a value (records.Kind).
 //
 // Retention has it take out what has its row in a shard, before the rows go (expire.go).
 //

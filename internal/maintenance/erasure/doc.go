@@ -125,7 +125,7 @@
 // # Failures
 //
 // ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
-// frames. It took nothing of it. ErrNotSettled: routers or sinks did not come to the end in time. Nothing was
+// frames. It took nothing of it. ErrNotStored: routers or sinks did not come to the end in time. Nothing was
 // erased yet, Run goes on later. ErrLate: while an erasure settled, the frames at its fence left
 // SHARDS and that was not noted, as with a copy of SHARDS: a bound taken too high would erase
 // what came after. Once another erasure of the same has ended, Run ends this one too:

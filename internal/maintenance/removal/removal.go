@@ -20,7 +20,7 @@ import (
 type Config struct {
 	Registry *registry.Registry
 	DB       *tables.DB
-	// QuietTime is how long all must have been empty before a removal ends. Default Settle.
+	// QuietTime is how long all must have been empty before a removal ends. Default QuietTime.
 	QuietTime time.Duration
 	// Seen is how long routers have to let go of the topic. Default SeenWithin.
 	Seen time.Duration
@@ -250,7 +250,7 @@ func (r *run) remember(ctx context.Context) error {
 	return nil
 }
 
-// quiet waits until nothing was there for Settle, and returns what came meanwhile.
+// quiet waits until nothing was there for QuietTime, and returns what came meanwhile.
 func (r *run) quiet(ctx context.Context) (*Left, error) {
 	began := time.Now()
 	for {

@@ -47,7 +47,7 @@ const (
 	RestoreTimers Do = "restore timers"
 	DropEnded     Do = "drop ended timers"
 	PutAgain      Do = "put again"
-	// DropStray takes out of a front what is not a record and took the place of what is nowhere.
+	// DropMisplaced takes out of a front what is not a record and took the place of what is nowhere.
 	DropMisplaced Do = "drop stray"
 	// LeaveShard has a lane go on in another shard than one of which ClickHouse has more than SHARDS.
 	LeaveShard Do = "leave shard"
@@ -95,7 +95,7 @@ type Action struct {
 	front     uint64            // of AdvanceFront: the sequence to reach
 	ends      routedEnds        // of AdvanceFront and PutAgain
 	lost      []records.Lost    // of RestoreStubs, RestoreTimers and DropEnded
-	misplaced map[string]uint64 // of DropStray: by subject, the sequence of its last message
+	misplaced map[string]uint64 // of DropMisplaced: by subject, the sequence of its last message
 	odd       *registry.UnreadableError
 }
 

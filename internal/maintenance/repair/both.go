@@ -16,7 +16,7 @@ import (
 // new checkpoint with its positions. What EVENTS still holds and ClickHouse lacks is
 // routed again. It is the same where EVENTS lost its end and SHARDS only frames.
 
-// frames and rows of a month.
+// amount is frames and rows of a month.
 type amount struct{ frames, rows uint64 }
 
 // lostFrames are the positions of a shard that the lane had given and neither SHARDS nor

@@ -21,9 +21,9 @@
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
 //	a front's lane's checkpoint             SHARDS' headers, the table RestoreCheckpoint, first
-//	what a document is now, in DOCS         the table                  AdvanceFront, PutAgain, RestoreStubs, DropStray
+//	what a document is now, in DOCS         the table                  AdvanceFront, PutAgain, RestoreStubs, DropMisplaced
 //	frames that only ClickHouse has         the table                  LeaveShard
-//	what a timer is now, in TIMERS          the table                  DropEnded, AdvanceFront, PutAgain, RestoreTimers, DropStray
+//	what a timer is now, in TIMERS          the table                  DropEnded, AdvanceFront, PutAgain, RestoreTimers, DropMisplaced
 //
 // # Frames that SHARDS lost
 //

@@ -66,6 +66,8 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		if behind {
 			l.behind = append(l.behind, ref)
 		}
+		// It ends early in SHARDS: below what was stored or the lane had given, or below where it was
+		// left or sealed. completeEnd gives it its end once the checkpoint is written.
 		if behind || t.unsettled(ref.ID) {
 			l.cut = append(l.cut, ref)
 		}
@@ -125,7 +127,7 @@ func (r *Repairer) anchor(ctx context.Context, t *found, cp *checkpoint.Checkpoi
 
 // resume moves a lane's checkpoint, which stands where the lane was, to the last message
 // of EVENTS of which SHARDS has a trace, in the next era, as the lane's router would. Of
-// what follows it no trace tells whether it was routed: settleStored decides that.
+// what follows it no trace tells whether it was routed: waitStored decides that.
 func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) error {
 	filter := schemas.LaneFilter(t.topic.Name, l.token)
 	if l.letGo { // what is left of it may not be routed yet

@@ -26,14 +26,14 @@ type Config struct {
 	Registry *registry.Registry // may be empty
 	DB       *tables.DB
 	Check    Check
-	// HasKey says that Judge has the key of topics' hash rules, as routers have it.
+	// HasKey says that Check has the key of topics' hash rules, as routers have it.
 	// Without it nothing is recovered from bare JSON of such a topic.
 	HasKey bool
 	// NothingErased says that no erasure was ever entered. Without it a topic that the registry lost
 	// is left alone where ClickHouse lost its copy of the ledger as well.
 	NothingErased bool
 	// MaxWait is how long a sink may take to store a frame before its work is done
-	// for it; 0 means DefaultPatience.
+	// for it; 0 means DefaultMaxWait.
 	MaxWait time.Duration
 	// Crash, when set, is called at the named points where tests end a repair.
 	Crash func(point string)
@@ -62,7 +62,7 @@ const DefaultMaxWait = 10 * time.Second
 // New prepares a repairer.
 func New(ctx context.Context, cfg Config) (*Repairer, error) {
 	if cfg.NC == nil || cfg.Registry == nil || cfg.DB == nil || cfg.Check == nil {
-		return nil, errors.New("repair: Config.NC, Registry, DB or Judge is missing")
+		return nil, errors.New("repair: Config.NC, Registry, DB or Check is missing")
 	}
 	js, err := jetstream.New(cfg.NC)
 	if err != nil {

@@ -49,7 +49,7 @@ func (p *Plan) dropReplacing(t *schemas.Topic, front string, subjects map[string
 		Detail: fmt.Sprintf("messages that are not records, on %q first: what they took the place of is not stored", first)})
 }
 
-// dropStrays takes them out, each where it is still the last of its subject.
+// dropMisplaced takes them out, each where it is still the last of its subject.
 func (r *Repairer) dropMisplaced(ctx context.Context, a *Action) error {
 	w, err := r.restoring(ctx, a)
 	if err != nil {

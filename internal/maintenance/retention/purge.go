@@ -27,8 +27,8 @@ type snapshot struct {
 type lane struct{ topic, token string }
 
 // A stream that is fuller than pressed gives up what it keeps for comfort, the
-// replay window and the settle time, before it must refuse what is new; shards
-// are then purged until the stream is relaxed. minSettle stays: the longest a
+// replay window and most of the keep time, before it must refuse what is new; shards
+// are then purged until the stream is relaxed. minKeep stays: the longest a
 // reader may be between a checkpoint and the frames above it.
 const (
 	pressed = 0.8

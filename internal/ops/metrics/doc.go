@@ -2,7 +2,7 @@
 //
 // # Model
 //
-// A Metric says name, help, kind and labels of a number, once (declared.go). docs/metrics.md is made of them. A process has
+// A Metric says name, help, kind and labels of a number, once (declared.go, pipeline.go, state.go). docs/metrics.md is made of them. A process has
 // one Registry. A part counts into what Counter, Gauge and Histogram return, or a Source reads its numbers when they are
 // asked for. The Handler serves all of them, with those of the process and of Go.
 //

@@ -50,7 +50,7 @@ func (s *Shard) gone(heads *headCache) {
 
 // Above reads which frames SHARDS has above the heads of shards.
 func (s *Snapshot) Above(ctx context.Context, shards []Shard, r Range) (*Above, error) {
-	f := s.x.dir.tailer(schemas.StreamShards, s.topic)
+	f := s.x.cache.tailer(schemas.StreamShards, s.topic)
 	if err := f.hold(ctx); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Snapshot) Above(ctx context.Context, shards []Shard, r Range) (*Above, 
 // the end by one request, or, where there is no track, from the stream, asked when it
 // says.
 func (s *Snapshot) lastFrames(ctx context.Context, keys []schemas.ShardRef, into map[schemas.Shard]streams.Tail) (asked time.Time, err error) {
-	f := s.x.dir.tailer(schemas.StreamShards, s.topic)
+	f := s.x.cache.tailer(schemas.StreamShards, s.topic)
 	err = f.advance(ctx, s.x, s.read)
 	if held := f.hold(ctx); held != nil {
 		return asked, held
@@ -135,7 +135,7 @@ func (x *Index) lastInStream(ctx context.Context, subjects []string, into map[sc
 // wholeUpTo hears the last frame, as it was after asked, of a shard that is stored
 // whole, so that its track begins behind it.
 func (x *Index) wholeUpTo(last *streams.Tail, asked time.Time) {
-	f := x.dir.tailer(schemas.StreamShards, last.Ref.Topic)
+	f := x.cache.tailer(schemas.StreamShards, last.Ref.Topic)
 	select {
 	case f.sequence <- struct{}{}:
 	default:

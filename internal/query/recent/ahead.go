@@ -51,7 +51,7 @@ func (s *Snapshot) Follow(r Range, months []schemas.Month) {
 	if s.x.follower == nil {
 		return
 	}
-	f := s.x.dir.tailer(schemas.StreamEvents, s.topic)
+	f := s.x.cache.tailer(schemas.StreamEvents, s.topic)
 	if c := f.snapshot.Load(); c == nil || c.read.Before(s.read) {
 		f.snapshot.CompareAndSwap(c, &s.checkpoints)
 	}
@@ -101,7 +101,7 @@ func (x *Index) readAhead(ctx context.Context, w *wanted) (*checkpoints, error) 
 		return nil, err
 	}
 	for _, stream := range []string{schemas.StreamShards, schemas.StreamEvents} {
-		if err := x.dir.tailer(stream, w.topic).follow(ctx, x); err != nil {
+		if err := x.cache.tailer(stream, w.topic).follow(ctx, x); err != nil {
 			return nil, err
 		}
 	}

@@ -71,7 +71,7 @@ func (d *recentCache) tailer(stream, topic string) *tailer {
 	}
 	f := d.tailers[at]
 	if f == nil {
-		f = &tailer{place: at, dir: d, reading: make(chan struct{}, 2), sequence: make(chan struct{}, 1), epoch: d.epoch(), indexes: map[string]*frameIndex{}}
+		f = &tailer{place: at, cache: d, reading: make(chan struct{}, 2), sequence: make(chan struct{}, 1), epoch: d.epoch(), indexes: map[string]*frameIndex{}}
 		d.tailers[at] = f
 	}
 	return f

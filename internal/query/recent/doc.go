@@ -27,8 +27,8 @@
 // and while Run runs it reads them again ahead of queries, over a second connection. Close
 // releases what it holds, and so does half a minute without a read.
 //
-// What it holds is a copy and decides nothing. directory has a feed for each topic and stream.
-// A feed brings what comes to its tracks by one request. A track has the metas of one lane or
+// What it holds is a copy and decides nothing. recentCache has a tailer for each topic and stream.
+// A tailer brings what comes to its tracks (frameIndex) by one request. A track has the metas of one lane or
 // one shard, from some place on, and the newest frames whole. headCache has what ClickHouse
 // had of shards.
 //

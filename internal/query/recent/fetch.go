@@ -41,7 +41,7 @@ func (s *Snapshot) Fetch(ctx context.Context, frames []Meta) (out []Frame, gone 
 	}
 	if err := g.Wait(); err != nil {
 		if errors.Is(err, errRenumbered) {
-			s.x.dir.forget()
+			s.x.cache.forget()
 		}
 		return nil, false, err
 	}

@@ -41,7 +41,7 @@ func (x *Index) fit(ctx context.Context, topic string, epoch uint64, lanes map[s
 	if len(lanes) == 0 {
 		return nil // never routed, or not a topic
 	}
-	known := x.dir.fits.of(topic)
+	known := x.cache.fits.of(topic)
 	if known.epoch != epoch {
 		known = fit{epoch: epoch}
 	}
@@ -51,7 +51,7 @@ func (x *Index) fit(ctx context.Context, topic string, epoch uint64, lanes map[s
 			return err
 		}
 		known.resumed, known.at = resumed, time.Now()
-		x.dir.fits.keep(topic, known)
+		x.cache.fits.keep(topic, known)
 	}
 	for lane, to := range known.resumed {
 		if cp := lanes[lane]; cp.Source == to.source && cp.Era == to.era {

@@ -15,7 +15,7 @@ import (
 // query needs is restarted, and so is one whose stream may have been restored.
 type frameIndex struct {
 	place
-	dir *recentCache
+	cache *recentCache
 
 	from   uint64 // every frame with a key from here on, below next, is in headings
 	next   uint64 // sequence to read next; 0: nowhere yet
@@ -38,7 +38,7 @@ const indexLinger = 5 * time.Second
 
 // clear forgets everything.
 func (t *frameIndex) clear() {
-	t.dir.metas.Add(-int64(len(t.metas)))
+	t.cache.metas.Add(-int64(len(t.metas)))
 	t.forgetGiven()
 	t.from, t.next, t.inStep, t.metas, t.last, t.other, t.marked = 0, 0, false, nil, nil, 0, 0
 }
@@ -80,14 +80,14 @@ func (t *frameIndex) add(m *message) error {
 	if placed.Cleared != "" || h.key < t.from {
 		return nil
 	}
-	if t.dir.metas.Add(1) > MaxFrames {
-		t.dir.metas.Add(-1)
+	if t.cache.metas.Add(1) > MaxFrames {
+		t.cache.metas.Add(-1)
 		return errUntracked
 	}
 	h.nth, h.part = t.nth, partOf(t.stream, m.header, m.subject, m.stored)
 	if m.whole != nil {
 		if f, err := frameOf(t.stream, m.whole); err == nil {
-			h.kept = t.dir.keep(f)
+			h.kept = t.cache.keep(f)
 		}
 	}
 	t.metas = append(t.metas, h)
@@ -139,7 +139,7 @@ func (t *frameIndex) passed(upTo uint64, now time.Time) {
 	}
 	if n > 0 {
 		t.metas = slices.Clone(t.metas[n:]) // a slice of it would keep them all
-		t.dir.metas.Add(-int64(n))
+		t.cache.metas.Add(-int64(n))
 	}
 	t.from = max(t.from, t.marked+1)
 	t.marked, t.markedAt = max(t.marked, upTo), now

@@ -20,7 +20,7 @@ type given struct {
 	parts schemas.Given
 	at    routedAt
 	next  uint64 // sequence of SHARDS to read next
-	held  int    // of the directory's parts
+	held  int    // of the cache's parts
 }
 
 // routedAt names a checkpoint. What a lane keeps of keyed requests changes with it alone.
@@ -53,17 +53,17 @@ func (s *Snapshot) unrepeatedParts(ctx context.Context, t *frameIndex, lane stri
 		return frames, nil
 	}
 	select {
-	case t.dir.evaluating <- struct{}{}:
+	case t.cache.evaluating <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-t.dir.evaluating }()
+	defer func() { <-t.cache.evaluating }()
 	cp := s.lanes[lane]
 	if err := s.x.readGiven(ctx, t, schemas.GivenSubject(s.topic, lane), routedAt{cp.SourceOf(), cp.Era}); err != nil {
 		return nil, err
 	}
 	frames = slices.DeleteFunc(frames, func(m Meta) bool { return m.part != nil && t.given.parts.Has(*m.part) })
-	if t.dir.parts.Load() > maxParts {
+	if t.cache.parts.Load() > maxParts {
 		t.forgetGiven()
 	}
 	return frames, nil
@@ -86,7 +86,7 @@ func (x *Index) readGiven(ctx context.Context, t *frameIndex, subject string, at
 		t.forgetGiven() // what it was handed counts only when all of it came
 		return err
 	}
-	t.dir.parts.Add(int64(g.parts.Len() - g.held))
+	t.cache.parts.Add(int64(g.parts.Len() - g.held))
 	g.at, g.held = at, g.parts.Len()
 	return nil
 }
@@ -94,7 +94,7 @@ func (x *Index) readGiven(ctx context.Context, t *frameIndex, subject string, at
 // forgetGiven forgets what the lane was given.
 func (t *frameIndex) forgetGiven() {
 	if t.given != nil {
-		t.dir.parts.Add(-int64(t.given.held))
+		t.cache.parts.Add(-int64(t.given.held))
 		t.given = nil
 	}
 }

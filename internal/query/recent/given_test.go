@@ -34,7 +34,7 @@ func TestPartOf(t *testing.T) {
 func TestGivenIsForgotten(t *testing.T) {
 	t.Parallel()
 	d := newRecentCache(&nats.Conn{})
-	tr := &frameIndex{dir: d, given: &given{held: 5}}
+	tr := &frameIndex{cache: d, given: &given{held: 5}}
 	d.parts.Store(7)
 	tr.begin(1, 1)
 	if tr.forgetGiven(); tr.given != nil || d.parts.Load() != 2 {

@@ -23,7 +23,7 @@ type Index struct {
 	js       jetstream.JetStream
 	reg      *registry.Registry
 	store    Store
-	dir      *recentCache
+	cache    *recentCache
 	known    *registry.ShardCache
 	heads    *headCache
 	follower *follower // nil: of one verb, which keeps nothing
@@ -37,7 +37,7 @@ func New(nc *nats.Conn, reg *registry.Registry, store Store) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Index{js: js, reg: reg, store: store, dir: newRecentCache(nc), known: registry.NewShardCache(reg), heads: &headCache{}}, nil
+	return &Index{js: js, reg: reg, store: store, cache: newRecentCache(nc), known: registry.NewShardCache(reg), heads: &headCache{}}, nil
 }
 
 // once is the index of one read: that of a process that serves many, else a new one, which
@@ -46,7 +46,7 @@ func (x *Index) once() *Index {
 	if x.follower != nil {
 		return x
 	}
-	return &Index{js: x.js, reg: x.reg, store: x.store, dir: newRecentCache(x.dir.nc), known: registry.NewShardCache(x.reg), heads: &headCache{}}
+	return &Index{js: x.js, reg: x.reg, store: x.store, cache: newRecentCache(x.cache.nc), known: registry.NewShardCache(x.reg), heads: &headCache{}}
 }
 
 // NewFollowing prepares an index for a process that serves many reads. It keeps what is
@@ -88,7 +88,7 @@ func (x *Index) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
-			x.dir.tidy(now)
+			x.cache.tidy(now)
 		case f := <-x.follower.wants:
 			wg.Go(func() { x.stayAhead(ctx, f) })
 		}
@@ -97,4 +97,4 @@ func (x *Index) Run(ctx context.Context) error {
 
 // Close releases what the index holds. Queries under way go on, and read again what they
 // need.
-func (x *Index) Close() { x.dir.forget() }
+func (x *Index) Close() { x.cache.forget() }

@@ -30,7 +30,7 @@ type Pending struct {
 // Pending reads which frames of a topic's lanes are accepted and not routed yet, as of
 // after the read began.
 func (s *Snapshot) Pending(ctx context.Context, lanes int, r Range) (*Pending, error) {
-	f := s.x.dir.tailer(schemas.StreamEvents, s.topic)
+	f := s.x.cache.tailer(schemas.StreamEvents, s.topic)
 	if err := f.advance(ctx, s.x, s.since); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type checkpoints struct {
 // snapshotAge is how old a snapshot may be. Frames that were routed or stored since
 // are evaluated once more, so it is short against the second that sinks gather; and
 // what leaves EVENTS was routed 30 s before, at the very least. It must be shorter
-// than trackLinger and HeadStaleness.
+// than indexLinger and HeadStaleness.
 const snapshotAge = 3 * time.Second
 
 // Snapshot is what a read of a topic goes by: how far each lane was routed before anything
@@ -50,8 +50,8 @@ func (r Range) meets(minTs, maxTs int64) bool { return maxTs >= r.From && minTs 
 func (x *Index) Snapshot(ctx context.Context, topic string) (*Snapshot, error) {
 	x = x.once()
 	now := time.Now()
-	if c := x.dir.cached(topic, now); c != nil { // a topic that was asked about a moment ago
-		return &Snapshot{*c, x, topic, now}, x.dir.tailer(schemas.StreamEvents, topic).advance(ctx, x, now)
+	if c := x.cache.cached(topic, now); c != nil { // a topic that was asked about a moment ago
+		return &Snapshot{*c, x, topic, now}, x.cache.tailer(schemas.StreamEvents, topic).advance(ctx, x, now)
 	}
 	c, err := x.checkpoints(ctx, topic)
 	return &Snapshot{*c, x, topic, c.read}, err
@@ -68,7 +68,7 @@ func (s *Snapshot) Again(ctx context.Context) (*Snapshot, error) {
 // streams may have been restored below the checkpoints; or bare JSON came after them,
 // which may be routed by now.
 func (s *Snapshot) Outdated(p *Pending) bool {
-	return s.epoch != s.x.dir.epoch() || p != nil && p.others.Load() && s.read.Before(s.since)
+	return s.epoch != s.x.cache.epoch() || p != nil && p.others.Load() && s.read.Before(s.since)
 }
 
 // cached returns the checkpoints of a topic if a query that begins now may go by them, else
@@ -89,7 +89,7 @@ func (d *recentCache) cached(topic string, now time.Time) *checkpoints {
 
 // checkpoints reads a topic's.
 func (x *Index) checkpoints(ctx context.Context, topic string) (*checkpoints, error) {
-	epoch := x.dir.epoch()
+	epoch := x.cache.epoch()
 	lanes, err := streams.Checkpoints(ctx, x.js, topic)
 	if err == nil {
 		err = x.fit(ctx, topic, epoch, lanes)

@@ -39,9 +39,9 @@ func TestTailerTakesOnce(t *testing.T) {
 
 // A read of one verb leaves nothing to the next, one of many does.
 func TestOneVerbKeepsNothing(t *testing.T) {
-	x := &Index{dir: newRecentCache(&nats.Conn{})}
+	x := &Index{cache: newRecentCache(&nats.Conn{})}
 	a, b := x.once(), x.once()
-	if a == x || a.dir == b.dir || a.known == b.known || a.heads == b.heads || a.dir.nc != x.dir.nc {
+	if a == x || a.cache == b.cache || a.known == b.known || a.heads == b.heads || a.cache.nc != x.cache.nc {
 		t.Error("two reads share what they found")
 	}
 	if x.follower = (&follower{}); x.once() != x {
@@ -113,7 +113,7 @@ func TestHeadCache(t *testing.T) {
 // passed over by the track that begins behind that.
 func TestWholeUpToWithFollow(t *testing.T) {
 	d := newRecentCache(&nats.Conn{})
-	x := &Index{dir: d}
+	x := &Index{cache: d}
 	f := d.tailer(schemas.StreamShards, "app")
 	f.next, f.ended = 1, time.Now()
 	subject := schemas.ShardSubject("app", 202611, 7)

@@ -15,8 +15,8 @@ import (
 // request of each query for all of them: a NATS server answers a connection's reads
 // one after the other, and each waits for the batch that is being written.
 type tailer struct {
-	place // of the whole topic
-	dir   *recentCache
+	place              // of the whole topic
+	cache *recentCache // the reader's: it counts outages, and bounds what all tracks hold
 	// reading is held by who reads for a query: two at once, for one whose query came
 	// too late for the first need not wait for its end.
 	reading  chan struct{}
@@ -55,7 +55,7 @@ func (f *tailer) hold(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if now := f.dir.epoch(); now != f.epoch { // who knows what the server has now
+	if now := f.cache.epoch(); now != f.epoch { // who knows what the server has now
 		f.clear()
 		f.epoch = now
 	}
@@ -78,7 +78,7 @@ func (f *tailer) clear() {
 func (f *tailer) frameIndex(filter string) *frameIndex {
 	t := f.indexes[filter]
 	if t == nil {
-		t = &frameIndex{place: place{f.stream, filter}, dir: f.dir}
+		t = &frameIndex{place: place{f.stream, filter}, cache: f.cache}
 		f.indexes[filter] = t
 	}
 	return t

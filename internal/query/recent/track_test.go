@@ -20,7 +20,7 @@ func placedMessage(pos uint64, ts int64, cleared string) *message {
 
 func testIndex(t *testing.T) *frameIndex {
 	d := &recentCache{tailers: map[place]*tailer{}}
-	tr := &frameIndex{place: place{schemas.StreamShards, schemas.ShardSubject("app", 202611, 7)}, dir: d}
+	tr := &frameIndex{place: place{schemas.StreamShards, schemas.ShardSubject("app", 202611, 7)}, cache: d}
 	tr.begin(3, 1)
 	for pos := uint64(1); pos <= 8; pos++ {
 		if err := tr.add(placedMessage(pos, int64(pos)*100, "")); err != nil {
@@ -74,12 +74,12 @@ func TestIndexForgetsLate(t *testing.T) {
 	}
 	tr.passed(7, now.Add(indexLinger/2))
 	tr.passed(7, now.Add(indexLinger))
-	if tr.from != 6 || len(tr.metas) != 3 || tr.dir.metas.Load() != 3 {
+	if tr.from != 6 || len(tr.metas) != 3 || tr.cache.metas.Load() != 3 {
 		t.Fatalf("it begins at %d with %d headings, want 6 and 3", tr.from, len(tr.metas))
 	}
 	tr.clear()
-	if tr.dir.metas.Load() != 0 {
-		t.Fatalf("%d headings are counted, want none", tr.dir.metas.Load())
+	if tr.cache.metas.Load() != 0 {
+		t.Fatalf("%d headings are counted, want none", tr.cache.metas.Load())
 	}
 }
 
@@ -91,8 +91,8 @@ func TestIndexRefuses(t *testing.T) {
 	if err := tr.add(placedMessage(8, 800, "")); !errors.Is(err, errUntracked) {
 		t.Errorf("a position that stands twice: %v", err)
 	}
-	tr.dir.metas.Store(MaxFrames)
-	if err := tr.add(placedMessage(9, 900, "")); !errors.Is(err, errUntracked) || tr.dir.metas.Load() != MaxFrames {
+	tr.cache.metas.Store(MaxFrames)
+	if err := tr.add(placedMessage(9, 900, "")); !errors.Is(err, errUntracked) || tr.cache.metas.Load() != MaxFrames {
 		t.Errorf("one heading too many: %v", err)
 	}
 }

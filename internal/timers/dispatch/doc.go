@@ -34,8 +34,8 @@
 //
 // A lane that cannot be followed is run again, by itself. A run has loaded all it knows: nothing of the run before
 // reaches it, and a call goes by the group and the spec of the record that was claimed. A claim of our own is looked at
-// again after claimPatience, whatever became of the attempt.
+// again after claimWait, whatever became of the attempt.
 //
 // A write whose answer is unknown is read back. An own claim that turns out to be stored is called. A record
-// that an answer lacks goes back on the wheel. A firing timer of a live owner is left alone for claimPatience.
+// that an answer lacks goes back on the wheel. A firing timer of a live owner is left alone for claimWait.
 package dispatch

@@ -53,4 +53,7 @@ func (l *lane) whole(ctx context.Context) error {
 	return fronts.CheckCopies(ctx, l.d.js, schemas.StreamTimers, topics, l.d.cfg.Registry.Copies)
 }
 
+// wholeTimeout bounds the look at the front before a run. It reads the checkpoints of every topic
+// of timers twice (CheckWhole, CheckCopies), some milliseconds each, and so has more than
+// discoverTimeout. A look that fails ends the run, which begins again (work).
 const wholeTimeout = 30 * time.Second

@@ -24,7 +24,7 @@ type run struct {
 
 	wheel  *wheel.Wheel
 	parked parked
-	// held are firing timers that are worked on, until their member is gone or claimPatience has passed.
+	// held are firing timers that are worked on, until their member is gone or claimWait has passed.
 	held map[string]held
 }
 
