@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// SHARDS loses the last frame of an active shard, but not the checkpoint behind it. Its
+// SHARDS loses the last frame of an active shard, but not the checkpoint after it. Its
 // position is not given again; verify names it, also while nothing new comes; and
 // repair brings it back, or settles it where ClickHouse has it.
 func TestLastFrameLost(t *testing.T) {

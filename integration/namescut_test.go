@@ -106,7 +106,7 @@ func TestNamesOfWhatACutTook(t *testing.T) {
 		case seq <= end && err != nil:
 			t.Errorf("the tail does not go on behind %q at %s, which stayed: %v", message, pos, err)
 		case seq > end && (!errors.Is(err, query.ErrPosition) || !strings.Contains(err.Error(), "is gone")):
-			t.Errorf("the tail goes on behind %q at %s, which is gone: %v", message, pos, err)
+			t.Errorf("the tail goes on after %q at %s, which is gone: %v", message, pos, err)
 		case seq > end:
 			gone++
 		}

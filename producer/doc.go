@@ -81,6 +81,6 @@
 // Config.InFlight and InFlightBytes bound what is sent. Config.SpoolBytes bounds what is
 // on disk, of which one frame and what is in flight are in memory. Calls that wait take a
 // context, or end with Close. The package keeps no global state, starts six
-// goroutines for each producer (eight with a spool, one more until the registry
-// answers), and logs nothing.
+// goroutines for each producer (eight with a spool, one or two more where that starts
+// without a server), and logs nothing.
 package producer

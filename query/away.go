@@ -26,7 +26,8 @@ type Away struct {
 	Why   string    `json:"why"`
 }
 
-// awayWait is how long a server may take to say that it is there, before what others know is answered without it.
+// awayWait is how long a server may take to say that it is there, before what others know is answered without it: less
+// than the 2 s that /metrics waits for a source.
 const awayWait = 1200 * time.Millisecond
 
 // servers remembers since when servers are away. The zero value knows of none.
@@ -66,7 +67,9 @@ func (s *servers) list() []Away {
 	return out
 }
 
-// Servers asks both servers whether they are there, and returns those that are not. It takes awayWait at most.
+// Servers asks both servers whether they are there, and returns those that are not: /metrics shows them. A gateway asks
+// every few seconds and drops the answer, so that Since is when a server went, and not when it was first asked for. It takes
+// awayWait at most; where ctx ends first, the list is what was known before.
 func (r *Reader) Servers(ctx context.Context) []Away {
 	var both sync.WaitGroup
 	both.Go(func() { _ = r.here(ctx, ServerNATS) })

@@ -32,5 +32,7 @@
 // # Failures
 //
 // What the caller got wrong wraps schemas.ErrRequest. A page that had to leave fresh
-// frames out says so in its notes. Every call ends with its context.
+// frames out says so in its notes. Lag and Status answer while a server is away with what is known
+// without it, and a Reader remembers since when that is (away.go). Every call ends with its
+// context.
 package query

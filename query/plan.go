@@ -86,7 +86,7 @@ func (p *plan) setRange(from, to time.Time) error {
 	return nil
 }
 
-// resume goes on behind a cursor, in the range of its first page. A range that
+// resume goes on after a cursor, in the range of its first page. A range that
 // is given again must be the same.
 func (p *plan) resume(c cursor, req Request) error {
 	if !req.From.IsZero() && p.from != c.from || !req.To.IsZero() && p.to != c.to {

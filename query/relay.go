@@ -26,7 +26,7 @@ type RelayRequest struct {
 
 // Relay passes a request on to ClickHouse as one that may only read, and returns the
 // answer as it is, refusals among them. The caller closes its body. A statement may set headers of
-// the answer: they are its author's words.
+// the answer (SETTINGS http_response_headers): who passes them on chooses which.
 func (r *Reader) Relay(ctx context.Context, req RelayRequest) (*http.Response, error) {
 	for _, name := range refusedParams {
 		if req.Params.Has(name) {
@@ -58,7 +58,8 @@ var ownParams = []string{
 	"user", "password", "quota_key", "role", "profile", "session_id", "session_timeout", "session_check", "close_session", "readonly", "allow_ddl", "http_write_exception_in_output_format", "add_http_cors_header",
 }
 
-// refusedParams would make the answer something else than what its format says.
+// refusedParams would make the answer something else than what its format says: a page for a browser, by a mere link. A
+// statement's SETTINGS can say the same, so the gateway passes on the headers alone that it knows (internal/gateway/api/relayanswer.go).
 var refusedParams = []string{"http_response_headers"}
 
 // relayParams are a client's parameters within the bounds of a statement.

@@ -47,7 +47,7 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 		if tail.Pos == 0 && there.Head == 0 && !e.Gone() || !e.Overlaps(j.spec.From, j.spec.To) {
 			continue
 		}
-		if e.Gone() { // past its retention; a job that stood in it goes on behind it
+		if e.Gone() { // past its retention; a job that stood in it goes on after it
 			out = append(out, &shard{Shard: e, from: 1})
 			continue
 		}

@@ -36,7 +36,7 @@ func (l *lane) fit(ctx context.Context) error {
 			ErrRolledBack, why, r.Doubt[0].Seq, len(r.Doubt)-1, l.topic)
 	}
 	l.cp = l.cp.Recut(r.After, r.Digest, r.Stored, r.Cut)
-	l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s; the lane goes on behind message %d, %d messages between %d and %d had not been routed and are gone; what was above %d left no trace",
+	l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s; the lane goes on after message %d, %d messages between %d and %d had not been routed and are gone; what was above %d left no trace",
 		ErrCutOff, why, r.After, r.Cut.Messages, r.Cut.After, r.Cut.To, r.Cut.To))
 	return nil
 }

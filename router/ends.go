@@ -17,7 +17,7 @@ import (
 // lane's checkpoint says where the lane stands unless one of these is true, and
 // then the lane stops until a repair has found out what was routed already.
 //
-//   - The cut went through a batch: a shard ends with a frame of a message behind
+//   - The cut went through a batch: a shard ends with a frame of a message above
 //     the checkpoint, or with another than the checkpoint remembers (tailOf).
 //   - The cut went through a shard that was left since. Its lost frames would be
 //     routed again to its successor, though ClickHouse may have them (checkLeft), or
@@ -26,7 +26,7 @@ import (
 //
 // Where the cut went through an active shard and between two batches, its lost
 // frames are routed again to the positions they had. Where a shard lost its last
-// frame and the checkpoint behind it is there, that position is not given again.
+// frame and the checkpoint after it is there, that position is not given again.
 
 // readTail reads the end of a shard from SHARDS. A shard without a last message
 // is empty only when the stream counts none: a server passes over a message whose
@@ -55,7 +55,7 @@ func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) 
 }
 
 // tailOf is where a shard ends: where SHARDS says, or the checkpoint, which was
-// stored behind the shard's last frame and survived it.
+// stored after the shard's last frame and survived it.
 func (l *lane) tailOf(ctx context.Context, s registry.Shard) (tail, error) {
 	t, err := l.readTail(ctx, s.Month, s.ID)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *lane) tailOf(ctx context.Context, s registry.Shard) (tail, error) {
 	case t.pos == known.Pos && (t.digest == known.Digest || t.digest == ""): // "": cleared, which leaves its mark
 		return t, nil
 	case t.pos < known.Pos:
-		l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s ends at position %d in %s and had %d; it goes on behind that, run `almanac repair %s` to bring back what is between",
+		l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s ends at position %d in %s and had %d; it goes on after that, run `almanac repair %s` to bring back what is between",
 			ErrDamaged, s.Name(), t.pos, schemas.StreamShards, known.Pos, l.topic))
 		return tail{pos: known.Pos, seq: t.seq, digest: known.Digest, rows: known.Rows, bytes: known.Bytes, ids: known.IDs, source: known.Source, era: l.cp.Era}, nil
 	}
@@ -76,7 +76,7 @@ func (l *lane) tailOf(ctx context.Context, s registry.Shard) (tail, error) {
 		ErrRolledBack, s.Name(), t.pos, schemas.StreamShards, known.Pos, l.topic)
 }
 
-// checkTail refuses a shard whose last frame came from behind the checkpoint.
+// checkTail refuses a shard whose last frame came from above the checkpoint.
 func (l *lane) checkTail(s registry.Shard, t tail) error {
 	if !l.cp.Behind(t.era, t.source) {
 		return nil

@@ -69,7 +69,7 @@ func (l *lane) takeForks(ctx context.Context) error {
 		}
 	}
 	for _, s := range forked {
-		l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s has other frames in ClickHouse than in %s; the lane goes on behind record %d, up to which all is stored",
+		l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s has other frames in ClickHouse than in %s; the lane goes on after record %d, up to which all is stored",
 			ErrForked, s.Name(), schemas.StreamShards, l.cp.Source))
 	}
 	return nil

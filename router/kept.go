@@ -37,7 +37,7 @@ func (l *lane) findKept(ctx context.Context) error {
 		}
 		k := checkpoint.Kept{Seq: source.Seq, Stored: source.Stored, Lines: msg.Header.Get(schemas.HeaderLine), Events: schemas.EventsOf(msg.Header)}
 		if !l.cp.Keep(k) {
-			return fmt.Errorf("%w: %s has more than %d dead letters of messages behind its checkpoint; run `almanac repair %s`", ErrRolledBack, l.dead, checkpoint.MaxKept, l.topic)
+			return fmt.Errorf("%w: %s has more than %d dead letters of messages above its checkpoint; run `almanac repair %s`", ErrRolledBack, l.dead, checkpoint.MaxKept, l.topic)
 		}
 		return nil
 	})

@@ -169,13 +169,12 @@ func front(name, description string, bytes int64, replicas int, subjects ...stri
 	}
 }
 
-// Streams are all streams of Almanac but the registry's bucket.
+// Streams are all streams of Almanac but the registry's two buckets.
 func Streams(l StreamLimits) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{EventsStream(l), ShardsStream(l), DocsStream(l), TimersStream(l)}
 }
 
-// RegistryBucket is the KV bucket of topics, head entries, shard entries and
-// leases.
+// RegistryBucket is the registry's KV bucket; package internal/registry lists its keys.
 func RegistryBucket(l StreamLimits) jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket:      Bucket,
@@ -188,7 +187,7 @@ func RegistryBucket(l StreamLimits) jetstream.KeyValueConfig {
 	}
 }
 
-// CopiesBucket is the KV bucket with the second copy of the registry's entries. It lies in files
+// CopiesBucket is the KV bucket with the second copy of those entries of the registry that have one (Copied). It lies in files
 // of its own, has a bound of its own, and is as large as what it copies.
 func CopiesBucket(l StreamLimits) jetstream.KeyValueConfig {
 	c := RegistryBucket(l)

@@ -23,7 +23,7 @@ import (
 //	decide (once) ─▶ entry of the new shard ─▶ frames, one by one ─▶ delete them ─▶ erasure record ─▶ done
 //
 // The nth frame that is moved has position n in the new shard, and is published where the one
-// before it is the last: of two sinks one wins, and one that was killed goes on behind the last
+// before it is the last: of two sinks one wins, and one that was killed goes on after the last
 // frame that is there. Frames are deleted once all of them are in the new shard.
 
 // resolveFork settles a forked shard that was sealed.

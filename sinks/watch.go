@@ -25,7 +25,7 @@ type notice struct {
 // A message that is not a frame is reported and passed over. Where it hides the last frame of a
 // shard, that is looked for below it: a router takes the message out, and then no other comes.
 func watch(ctx context.Context, js jetstream.JetStream, count int, out chan<- notice, noFrame func(error)) error {
-	// A consumer that is created again after an outage goes on behind the last message
+	// A consumer that is created again after an outage goes on after the last message
 	// it saw. Should the stream have lost its end meanwhile, only a new watch sees
 	// what stands there now.
 	reconnects := js.Conn().Stats().Reconnects

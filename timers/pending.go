@@ -177,7 +177,7 @@ func (t *Timers) readHolding(ctx context.Context, g *timer.Group, h *holding) er
 			return nil // a stray is the router's
 		}
 		one, size := maphash.String(pendingSeed, m.Subject), fronts.StoredBytes(m.Subject, m.Header, m.Size)
-		if r.Op != timer.Created { // which begins a life; the record that room counted before is this one
+		if r.Op != timer.Created { // which begins a life; the record that space counted before is this one
 			size += int64(h.there[one].bytes)
 		}
 		h.set(one, held{narrow(size), r.State().Over()})

@@ -188,6 +188,8 @@ func (t *Timers) Create(ctx context.Context, n Draft) (tm Timer, created bool, e
 	if err := want.Spec.Validate(g.AllowHosts); err != nil {
 		return tm, false, err
 	}
+	// Counted in its group's bound from here on (pending.go), until the create fails. A timer of the same content
+	// counts once, by its subject.
 	undo, err := t.space(ctx, &g, key, &want.Spec)
 	if err != nil {
 		return tm, false, err

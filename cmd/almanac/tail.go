@@ -21,7 +21,7 @@ func (a *app) tailCommand() *cobra.Command {
 		Short: "Follow events as they come",
 		Long: `Follow events as they come, until Ctrl-C: from now on, from a time (--from) or
 from behind a position. The end says the position of the last event; --from-pos
-goes on behind it, with nothing left out and nothing twice. A position whose message
+goes on after it, with nothing left out and nothing twice. A position whose message
 NATS lost is refused. Servers that are away are waited for.
 
 Events come in the order in which they were routed, not by their own time. Those

@@ -23,7 +23,7 @@ import (
 // Topic of the numbered events.
 const Topic = "numbered"
 
-// Plan says what a House is made of; zero fields have defaults.
+// Plan says what a Cluster is made of; zero fields have defaults.
 type Plan struct {
 	Routers, Sinks int
 	// Dispatchers call timers back; none unless told.

@@ -4,7 +4,7 @@
 //
 // # Model
 //
-//	House    one Almanac: a NATS server, a ClickHouse engine, routers, sinks, producers; each a Part
+//	Cluster   one Almanac: a NATS server, a ClickHouse engine, routers, sinks, producers; each a Part
 //	Part     a process: started, killed (-9), stopped (SIGSTOP), continued, started again
 //	Proxy    a link between parts that can be cut, delayed, throttled, swallowed, or cut after so many bytes
 //	Journal  what a producer was told, fsynced by the producer's own process: the oracle

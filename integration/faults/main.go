@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// Main runs the tests, or, in a process that a House started, the part it is meant to be.
+// Main runs the tests, or, in a process that a Cluster started, the part it is meant to be.
 func Main(m *testing.M) {
 	text := os.Getenv(PartEnv)
 	if text == "" || len(os.Args) > 1 && os.Args[1] == embedded.EngineCommand {
@@ -80,7 +80,7 @@ func obey(stop chan<- struct{}) {
 
 var saying sync.Mutex
 
-// say reports to the House.
+// say reports to the Cluster.
 func say(format string, a ...any) {
 	saying.Lock()
 	defer saying.Unlock()

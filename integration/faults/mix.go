@@ -18,7 +18,7 @@ type Fault struct {
 	FromStart bool
 }
 
-// Mix is every fault that may come at any time in one House, in no order.
+// Mix is every fault that may come at any time in one Cluster, in no order.
 func Mix() []Fault {
 	var all []Fault
 	add := func(name string, do func(context.Context, *Cluster, *rand.Rand) error) {
@@ -70,6 +70,7 @@ func Mix() []Fault {
 		return h.throttle(ctx, Between(rnd, 4*time.Second, 12*time.Second))
 	})
 	add("strangers at the engine's ports", func(ctx context.Context, h *Cluster, rnd *rand.Rand) error {
+		// More statements than the engine runs at once (100), and a third of its connections (2,048).
 		return h.strangers(ctx, 110, 700, Between(rnd, 3*time.Second, 8*time.Second))
 	})
 	add("EVENTS cut", func(ctx context.Context, h *Cluster, rnd *rand.Rand) error { return h.cutEvents(ctx, rnd) })
@@ -179,6 +180,7 @@ func (h *Cluster) crashNow(ctx context.Context, p *Part, point string, hit int) 
 	return nil
 }
 
+// alone reports whether a role has one process, which must then come to each of its points.
 func (h *Cluster) alone(role Role) bool {
 	return role == RoleRouter && len(h.Routers) == 1 || role == RoleSink && len(h.Sinks) == 1
 }

@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// Part is one process of a House, over all its lives.
+// Part is one process of a Cluster, over all its lives.
 type Part struct {
 	Spec Spec
 

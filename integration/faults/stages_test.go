@@ -24,7 +24,7 @@ import (
 // copyTopic is the topic that a staged one is replayed into.
 const copyTopic = "copy"
 
-// staged is a House with a topic of a kind that goes through stages, while parts are killed in each.
+// staged is a Cluster with a topic of a kind that goes through stages, while parts are killed in each.
 type staged struct {
 	*Cluster
 	ctx    context.Context

@@ -7,7 +7,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// newShard is the id of another shard of a lane. It does not tell the shard's age.
+// newShard is the id of another shard of a lane. It does not tell the shard's age: an odd factor
+// (2^64 over the golden ratio) scatters successive numbers.
 func (w *World) newShard(lane int) schemas.Shard {
 	w.shardsMade++
 	return schemas.Shard(lane)<<56 | (w.shardsMade*0x9E3779B97F4A7C15)>>8

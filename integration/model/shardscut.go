@@ -160,7 +160,7 @@ func (l *lane) findKept() error {
 	})
 }
 
-// checkTail refuses a shard whose last frame came from behind the checkpoint.
+// checkTail refuses a shard whose last frame came from above the checkpoint.
 func (l *lane) checkTail(id schemas.Shard, t tail) error {
 	known, ok := l.cp.Tails[id]
 	switch {

@@ -48,8 +48,8 @@ func headerValue(headers []byte, name string) (value string, ok bool) {
 // cutter takes the messages of a stream in order and gives them back as they were at a point in time: without what was
 // stored after it, and without the beginning of an atomic batch whose end is not there.
 type cutter struct {
-	until time.Time // zero: all of it
-	keep  func(*message) error
+	until time.Time            // zero: all of it
+	keep  func(*message) error // is given each message that stays, in order
 
 	held []message // of a batch that is not complete yet
 	id   string    // of that batch

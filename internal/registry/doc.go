@@ -9,7 +9,11 @@
 //	leases.<role>.<member>     who is alive, to share the work
 //	ledger.<topic>.<erasure>   which events are to be gone, for good
 //	ledger.<topic>.<YYYY-MM>.<shard>   what erasures took from the shard
-//	EVENTS.end                         the last message of EVENTS, as the janitor last saw it
+//	<stream>.end                       the last message of the stream, as the janitor last saw it
+//	ENGINE                             which ClickHouse has the rows
+//	groups.<topic>.<group>             a group of timers
+//	letters.<topic>                    what became of dead letters by hand
+//	jobs.<verb>.<id>                   a long work that can be taken up again
 //	SHARDS.<topic>.<lane>              a copy of the lane's checkpoint
 //	DERIVED.<topic>                    which drops of what is derived from its rows are under way
 //	PROOFS.<topic>[.<YYYY-MM>.<shard>] what verify proved, and how far it read

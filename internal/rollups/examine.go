@@ -45,7 +45,8 @@ func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.
 	return examined, r.together(ctx, t, steps, examined) || more
 }
 
-// together examines the rows of some steps of a lane with one statement, and notes up to where.
+// together examines the rows of some steps of a lane with one statement, and notes up to where. more: a
+// shard's head moved meanwhile, so the next round has work. Without steps, or once ctx ended, it asks nothing.
 func (r *Rollups) together(ctx context.Context, t *schemas.Topic, steps []step, examined map[schemas.ShardRef]uint64) (more bool) {
 	if len(steps) == 0 || ctx.Err() != nil {
 		return false

@@ -35,7 +35,7 @@ const spoolWait = 5 * time.Second
 // drainTimeout is how long an interrupted send waits for answers that are due.
 const drainTimeout = 3 * time.Second
 
-// Run reads and submits until the input ends, a signal comes or patience does,
+// Run reads and submits until the input ends, ctx does, or MaxWait has passed without an answer,
 // and returns when every submitted record is answered or given up.
 func (s *Local) Run(ctx context.Context, files []Input) error {
 	work, giveUp := context.WithCancelCause(ctx)

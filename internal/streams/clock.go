@@ -63,7 +63,7 @@ func (c *Clock) Now(ctx context.Context, ask func(context.Context) (time.Time, e
 	return c.Passed(), nil
 }
 
-// age is how long ago the last answer came.
+// age is how long ago the last answer came; before the first it is sampleEvery, so that Now asks.
 func (c *Clock) age() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

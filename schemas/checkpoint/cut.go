@@ -207,7 +207,7 @@ func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, purged uint64
 	return cut
 }
 
-// Recut is the checkpoint of a lane that goes on behind message after, whose digest
+// Recut is the checkpoint of a lane that goes on after message after, whose digest
 // and time are given, in the next era. Windows, counts and tails stay as they are.
 func (c Checkpoint) Recut(after uint64, digest string, stored int64, cut Cut) Checkpoint {
 	c.Source, c.Digest, c.Stored, c.At = after, digest, stored, 0
@@ -216,7 +216,7 @@ func (c Checkpoint) Recut(after uint64, digest string, stored int64, cut Cut) Ch
 	return c
 }
 
-// Behind reports whether a frame of the lane came from behind the checkpoint:
+// Behind reports whether a frame of the lane came from above the checkpoint:
 // SHARDS lost its end between the two.
 func (c *Checkpoint) Behind(era uint32, source uint64) bool {
 	return cmp.Or(cmp.Compare(era, c.Era), cmp.Compare(source, c.Source)) > 0

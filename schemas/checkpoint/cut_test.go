@@ -45,7 +45,7 @@ func TestMisfit(t *testing.T) {
 }
 
 // Whatever EVENTS held, wherever it is cut, and whatever is accepted since: a lane
-// goes on behind its last message that was routed and stayed, doubts nothing while
+// goes on after its last message that was routed and stayed, doubts nothing while
 // clocks run forward, and names exactly what had been accepted and not routed, also where the
 // purge of an erasure took traces, and where messages left none at all.
 func TestResume(t *testing.T) {
@@ -130,7 +130,7 @@ func TestResume(t *testing.T) {
 			}
 			after, doubt := cp.Resume(own, traces)
 			if after != want || len(doubt) > 0 {
-				t.Fatalf("lane %d goes on behind %d, doubts %d; want %d", lane, after, len(doubt), want)
+				t.Fatalf("lane %d goes on after %d, doubts %d; want %d", lane, after, len(doubt), want)
 			}
 			lost := uint64(0)
 			for _, m := range old[left:cp.Source] {
@@ -146,7 +146,7 @@ func TestResume(t *testing.T) {
 			}
 			next := cp.Recut(after, "d", 1, Cut{})
 			if next.Behind(cp.Era, cp.Source) || !next.Behind(next.Era, after+1) {
-				t.Fatal("a frame of the era before is taken for one from behind the checkpoint")
+				t.Fatal("a frame of the era before is taken for one from above the checkpoint")
 			}
 		}
 	})

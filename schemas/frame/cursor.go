@@ -2,7 +2,8 @@ package frame
 
 import "encoding/binary"
 
-// cursor reads the block with bounds; once bad it stays so and yields zeros.
+// cursor reads the block with bounds; once bad it stays so. bytes yields nothing then;
+// who calls uvarint looks at bad.
 type cursor struct {
 	raw []byte
 	at  int

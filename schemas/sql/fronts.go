@@ -19,7 +19,8 @@ type MeantDocuments struct {
 // SQL is the statement.
 func (m MeantDocuments) SQL() string { return fill("tables/meant_documents", m) }
 
-// NewestTimers is the newest stored transition of each timer.
+// NewestTimers is the newest stored transition of each timer, and whether the beginning of its
+// life (timer.Record.Life: one creation of its id) is stored: verify names a live timer without one.
 type NewestTimers struct {
 	Table, Where      string
 	Created, Restored string // what transitions are called that begin a life

@@ -30,7 +30,7 @@ func TestMutants(t *testing.T) {
 	t.Parallel()
 	for _, guard := range []string{
 		"the end is compared", "a router fences before it seals", "a fork is judged once it is sealed", "a fork is judged once",
-		"what is stored is not moved", "a move goes on behind the last frame", "frames are deleted once they are moved",
+		"what is stored is not moved", "a move goes on after the last frame", "frames are deleted once they are moved",
 	} {
 		t.Run(guard, func(t *testing.T) {
 			t.Parallel()

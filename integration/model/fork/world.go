@@ -134,7 +134,7 @@ func (w *world) complete(s int) {
 		return
 	}
 	n := len(w.shards[f.to])
-	if w.guards["a move goes on behind the last frame"] && w.rng.IntN(4) == 0 {
+	if w.guards["a move goes on after the last frame"] && w.rng.IntN(4) == 0 {
 		n = 0
 	}
 	if w.guards["frames are deleted once they are moved"] && w.rng.IntN(4) == 0 {

@@ -189,6 +189,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 		return err
 	}
 	if e.ID.IsZero() {
+		// By the letter's time too: SHARDS gives a sequence again after it lost its end.
 		e.ID = schemas.SequenceID(p.at.UnixNano(), p.letter, uint64(line))
 	}
 	producer, _ := producerOf(p.topic.Name, p.letter, p.at, 0)

@@ -164,7 +164,7 @@ func (p *proofs) addsUp(ctx context.Context, s *registry.Shard) (bool, error) {
 	if adds, known := p.adds[s.ID]; known {
 		return adds, nil
 	}
-	adds := false
+	adds := false // so without a last frame, which tells what the shard was brought, and of what retention dropped: that was not erased
 	if tail, has, err := p.x.tail(ctx, s); err != nil {
 		return false, err
 	} else if has && !s.Gone() {

@@ -70,7 +70,7 @@ func (r *rebuild) anonymised(ctx context.Context) (map[schemas.Shard]registry.Sh
 	return out, err
 }
 
-// fill is the work on one shard: its fresh head, and where SHARDS goes on behind it.
+// fill is the work on one shard: its fresh head, and where SHARDS goes on after it.
 type fill struct {
 	ref  schemas.ShardRef
 	head uint64
@@ -227,7 +227,7 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.PosCount) (
 	return in, kept, nil
 }
 
-// locate finds where SHARDS goes on behind the fresh head.
+// locate finds where SHARDS goes on after the fresh head.
 func (r *rebuild) locate(ctx context.Context, f *fill) error {
 	subject := f.ref.Subject()
 	last, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// A lane of a front whose checkpoint is gone goes on behind the last of its records that SHARDS or
+// A lane of a front whose checkpoint is gone goes on after the last of its records that SHARDS or
 // ClickHouse has. Records of a front that were routed and are in neither are routed again, as far as
 // the front still has them; verify names those that it has not. Its shards that end above what
 // SHARDS holds are left, because their next positions were given.
@@ -71,7 +71,7 @@ func (r *Repairer) planFrontLanes(ctx context.Context, t *found, last map[schema
 			gone = have.BothLost(&copied, why)
 		}
 		p.add(Action{Do: RestoreCheckpoint, Topic: t.topic.Name, Where: schemas.RoutedSubject(t.topic.Name, token), Rows: cp.Rows, Source: "SHARDS, ClickHouse",
-			Detail: fmt.Sprintf("%s; the router goes on behind record %d of %s", gone, cp.Source, front), topic: &t.topic, lane: l})
+			Detail: fmt.Sprintf("%s; the router goes on after record %d of %s", gone, cp.Source, front), topic: &t.topic, lane: l})
 	}
 	return nil
 }

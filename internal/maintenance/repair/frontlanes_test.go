@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// A lane of a front whose checkpoint is gone goes on behind its last record, counts what was routed, and
+// A lane of a front whose checkpoint is gone goes on after its last record, counts what was routed, and
 // leaves the shards whose next positions were given: ClickHouse has them, or an erasure took them.
 func TestLostFrontLane(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestLostFrontLane(t *testing.T) {
 	last := map[schemas.Shard]tables.ShardRecord{stored: {Seq: 13}, other: {Seq: 99}}
 	l, low, has := lostFrontLane(f, 1, last)
 	if !has || l.cp.Source != 13 || l.cp.Rows != 11+2+5+3 {
-		t.Errorf("the lane goes on behind record %d with %d rows (%v), want 13 and 21", l.cp.Source, l.cp.Rows, has)
+		t.Errorf("the lane goes on after record %d with %d rows (%v), want 13 and 21", l.cp.Source, l.cp.Rows, has)
 	}
 	left := map[schemas.Shard]bool{}
 	for _, ref := range l.behind {

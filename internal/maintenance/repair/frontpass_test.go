@@ -38,7 +38,7 @@ func TestHeldRecords(t *testing.T) {
 				}
 			}
 			if got := fmt.Sprint(routed); got != c.routed || cp.Source != c.source || passing.Left() != (got != "[]") {
-				t.Errorf("%s: it goes on behind %d and routes %s, want %d and %s", c.name, cp.Source, got, c.source, c.routed)
+				t.Errorf("%s: it goes on after %d and routes %s, want %d and %s", c.name, cp.Source, got, c.source, c.routed)
 			}
 		})
 	}

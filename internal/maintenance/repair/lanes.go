@@ -122,7 +122,7 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 			return err
 		}
 		p.add(Action{Do: RestoreCheckpoint, Topic: t.topic.Name, Where: schemas.RoutedSubject(t.topic.Name, l.token), Rows: l.cp.Rows, Source: "SHARDS, EVENTS, ClickHouse",
-			Detail: fmt.Sprintf("%s; the router goes on behind message %d of %s, and knows what it routed of %d producers", why, l.cp.Source, schemas.StreamEvents, len(l.cp.Windows)),
+			Detail: fmt.Sprintf("%s; the router goes on after message %d of %s, and knows what it routed of %d producers", why, l.cp.Source, schemas.StreamEvents, len(l.cp.Windows)),
 			topic:  &t.topic, lane: l})
 	}
 	return nil

@@ -58,7 +58,7 @@ func (r *Repairer) planLeave(ctx context.Context, t *schemas.Topic, p *Plan) err
 			return err
 		}
 		if cp := routed[strconv.Itoa(s.ID.Lane())]; cp.Tails[s.ID].Pos >= heads[s.ID] {
-			continue // the frame alone is gone: the lane goes on behind it
+			continue // the frame alone is gone: the lane goes on after it
 		}
 		if heads[s.ID] > last.Pos {
 			p.add(Action{Do: LeaveShard, Topic: t.Name, Where: s.Ref().String(), From: last.Pos + 1, To: heads[s.ID], Source: "ClickHouse", ref: s.Ref(), topic: t,

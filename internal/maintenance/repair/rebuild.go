@@ -151,10 +151,10 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 	case l.both:
 		res.Cut.Both, res.Cut.Lost, res.Cut.Messages = true, nil, 0
 		l.cp = l.cp.Recut(res.After, res.Digest, res.Stored, res.Cut)
-		p.note("%s: the lane had been routed up to message %d of %s; it goes on behind message %d", subject, res.Cut.To, schemas.StreamEvents, res.After)
+		p.note("%s: the lane had been routed up to message %d of %s; it goes on after message %d", subject, res.Cut.To, schemas.StreamEvents, res.After)
 	default:
 		l.cp = l.cp.Recut(res.After, res.Digest, res.Stored, res.Cut)
-		p.note("%s: %s; the lane goes on behind message %d, %d messages between %d and %d had not been routed and are gone unless their producers send them again",
+		p.note("%s: %s; the lane goes on after message %d, %d messages between %d and %d had not been routed and are gone unless their producers send them again",
 			subject, why, res.After, res.Cut.Messages, res.Cut.After, res.Cut.To)
 	}
 	return nil
@@ -166,7 +166,7 @@ func (l *lostLane) back() {
 	l.cp.Era++
 }
 
-// countDead adds the dead letters of a lane, from behind the checkpoint that is
+// countDead adds the dead letters of a lane, from above the checkpoint that is
 // there, that are still kept. The windows take their frames, as the router's do.
 func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) error {
 	have := &l.have

@@ -102,7 +102,7 @@ func (r *Repairer) waitStored(ctx context.Context, t *found, n int, l *lostLane,
 				partly = 0
 			}
 			if !l.cp.NoteStored(src, partly, joins) {
-				return false, fmt.Errorf("repair: %s: ClickHouse has more than %d runs of messages behind message %d of %s, which it has not: nothing is changed",
+				return false, fmt.Errorf("repair: %s: ClickHouse has more than %d runs of messages after message %d of %s, which it has not: nothing is changed",
 					schemas.RoutedSubject(t.topic.Name, l.token), checkpoint.MaxStoredRuns, l.cp.Source, schemas.StreamEvents)
 			}
 			follows, joins = false, partly == 0

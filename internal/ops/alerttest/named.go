@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// word is a metric of Almanac in a text. One that ends in an underscore or a star stands for several.
+// word is a metric of Almanac in a text. One that ends in an underscore or a star stands for several, and is not found.
 var word = regexp.MustCompile(`\balmanac_[a-z_]*[a-z]\b`)
 
 // Named returns every metric of Almanac that rules, their tests, the dashboard, runbooks, README and docs/operations.md of a
@@ -50,7 +50,7 @@ func Named(tree string) (map[string]string, error) {
 	return out, nil
 }
 
-// variables are what Grafana replaces in expressions.
+// variables are what Grafana replaces in expressions, each with a value that parses: the expressions are read for their names alone.
 var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$topic", ".*")
 
 // Dashboard returns the expressions of a dashboard, by panel, with its variables replaced.

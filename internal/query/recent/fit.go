@@ -28,7 +28,7 @@ type fit struct {
 	resumed map[string]resumed
 }
 
-// resumed is where a lane goes on behind a cut, by the checkpoint it was found with.
+// resumed is where a lane goes on after a cut, by the checkpoint it was found with.
 type resumed struct {
 	source, after uint64
 	era           uint32
