@@ -23,7 +23,7 @@ type Client struct {
 	reg *registry.Registry
 	db  *tables.DB // nil without ClickHouse
 
-	// turn is held by the caller that opens a producer or the reader, so that none is opened twice.
+	// opening is held by the caller that opens a producer or the reader, so that none is opened twice.
 	opening chan struct{}
 
 	mu        sync.Mutex

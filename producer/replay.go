@@ -74,7 +74,7 @@ func (s *sender) retire() bool {
 }
 
 // load puts a record into its lane's window. done is false when there is no room
-// yet; loaded is false when the lane has it, or had it.
+// yet; loaded is false when the lane has it, or had it, or when its topic was removed and declared again.
 func (s *sender) load(l *lane, r *spool.Record) (loaded, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *sender) load(l *lane, r *spool.Record) (loaded, done bool) {
 	if l.earlier {
 		l.onDisk += f.events
 	}
-	f.waiters = l.release(f.seq)
+	f.waiters = l.release(f.seq)          // who waits until it is stored: hold kept them while the frame was on disk alone
 	if s.p.topic.Earlier(f.head.Schema) { // of a topic of the name that was removed
 		l.giveUp(l.window.take(f.seq), CauseTopicRemoved, errTopicGone)
 		s.tell(fmt.Errorf("producer of %q: frame %d of the spool with %d events is not sent: %w, and declared again", s.p.topic.Name, f.seq, f.events, errTopicGone))

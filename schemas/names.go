@@ -91,7 +91,7 @@ const (
 	keyRemoved = "REMOVALS"
 )
 
-// Frame headers. The first seven are the producer's, the rest the router's.
+// Frame headers. The first eight are the producer's, the rest the router's unless they say otherwise.
 const (
 	HeaderRows     = "Almanac-Rows"
 	HeaderBytes    = "Almanac-Bytes" // of the decompressed block

@@ -5,10 +5,10 @@ import "github.com/almanac-events/almanac/schemas/kinds"
 // Names of views. No topic may have one, so that no view can stand in the way of
 // a table.
 const (
-	viewRecent = "_recent"  // of each topic: the events of the last day
-	viewPrefix = "almanac_" // of all topics
-	ViewShards = viewPrefix + "shards"
-	ViewLag    = viewPrefix + "lag"
+	viewRecent = "_recent"             // of each topic: the events of the last day
+	viewPrefix = "almanac_"            // of all topics
+	ViewShards = viewPrefix + "shards" // of each shard: rows, parts, bytes, first and last event, as ClickHouse's metadata has them
+	ViewLag    = viewPrefix + "lag"    // of each topic: its newest event, how old it is, and the newest insert
 	// TableLedger is a table: the third copy of the ledger.
 	TableLedger = viewPrefix + "ledger"
 )

@@ -9,7 +9,7 @@
 // its frames are read from the stream, in order from the head, and stored by one
 // insert, which is one block, one partition, one part.
 //
-//	watch headers ─▶ board: tail, head ─▶ due? ─▶ fetch frames ─▶ check ─▶ insert ─▶ read the head back
+//	watch headers ─▶ schedule: tail, head ─▶ due? ─▶ fetch frames ─▶ check ─▶ insert ─▶ read the head back
 //	                   ▲                                                                   │
 //	                   └───────────────────────────────────────────────────────────────────┘
 //

@@ -166,7 +166,7 @@ func (s *Sinks) reshare(pending map[schemas.Shard]*state) {
 	}
 }
 
-// take puts a notice on the board.
+// take puts a notice into the schedule.
 func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 	st := s.schedule[n.ref.ID]
 	if st == nil {
@@ -186,7 +186,7 @@ func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 	}
 }
 
-// stored puts the outcome of an insert on the board.
+// stored puts the outcome of an insert into the schedule.
 func (s *Sinks) stored(o outcome, pending map[schemas.Shard]*state) {
 	st := s.schedule[o.id]
 	s.budget += st.weight

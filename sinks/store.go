@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// task is work on one shard, as the board knew it.
+// task is work on one shard, as the schedule knew it.
 type task struct {
 	ref       schemas.ShardRef
 	tail      uint64

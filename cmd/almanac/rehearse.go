@@ -84,6 +84,9 @@ func (r *rehearsal) findAlive(ctx context.Context) {
 		}
 		return
 	}
+	if !isURL(r.s.NATS) { // an up would have written where it is: what answers at the usual address is another
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, aliveWait)
 	defer cancel()
 	if base, err := r.s.ownHTTP(); err == nil && r.s.HTTP != httpOff {

@@ -181,6 +181,7 @@ var complete = map[string]string{
 var serverless = map[string]bool{
 	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "config nats": true, "config clickhouse": true, "help": true, "man": true,
 	"topics": true, "audit": true, "dead": true, "docs": true, "timers": true, "timers groups": true, "completion": true,
+	"ready":   true,                                                                              // it asks a process
 	"restore": true,                                                                              // it reads its backup first
 	"token":   true, "token add": true, "token ls": true, "token rm": true, "token rotate": true, // a file
 	"router": true, "sink": true, "gateway": true, "timers run": true, // they wait for their servers, and log that they do

@@ -80,7 +80,7 @@ func obey(stop chan<- struct{}) {
 
 var saying sync.Mutex
 
-// say reports to the Cluster.
+// say reports to the Cluster on standard output (Part.listen). Part.Ready waits for the word "ready".
 func say(format string, a ...any) {
 	saying.Lock()
 	defer saying.Unlock()

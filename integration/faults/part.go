@@ -179,7 +179,8 @@ func (p *Part) Stop() { p.signal(p.current(), syscall.SIGSTOP) }
 // Continue lets a frozen process go on.
 func (p *Part) Continue() { p.signal(p.current(), syscall.SIGCONT) }
 
-// signal reaches the engine's own process first: its parent would start it again.
+// signal reaches the engine's own process too. SIGKILL reaches the parent first, which would start
+// a killed engine again; other signals reach the engine first.
 func (p *Part) signal(l *life, sig syscall.Signal) {
 	if l == nil || l.ended() {
 		return

@@ -46,7 +46,7 @@ func (db *DB) Freeze(ctx context.Context, topic string) error {
 	return db.Ended(ctx, queryPrefix(db.Database, topic), fail)
 }
 
-// freezePoll is how often Freeze looks; an insert takes some tens of milliseconds.
+// freezePoll is how often Freeze, and what else waits for statements to end, looks; an insert takes some tens of milliseconds.
 const freezePoll = 20 * time.Millisecond
 
 // Ended waits until no statement runs which began before, of those whose query ids have a prefix.

@@ -47,7 +47,8 @@ type Spec struct {
 	After time.Duration `json:"after_ns,omitempty"`
 }
 
-// Equal reports whether two specs call the same.
+// Equal reports whether two specs call the same: so Create tells a timer that is asked for again
+// from another one of its id. After is how the due time was asked, which Create compares by itself.
 func (s *Spec) Equal(o *Spec) bool {
 	x, y := *s, *o
 	x.After, y.After = 0, 0

@@ -73,7 +73,7 @@ func ownerOf(info fs.FileInfo) uint32 {
 	return ^uint32(0)
 }
 
-// readPrivate reads a file that only its owner may read.
+// readPrivate reads a file that is private.
 func readPrivate(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes it
 	if err != nil {

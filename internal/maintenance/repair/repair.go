@@ -146,7 +146,7 @@ func (r *Repairer) planTopic(ctx context.Context, t *found, p *Plan) error {
 	if err := r.planLanes(ctx, t, p); err != nil {
 		return err
 	}
-	if !t.lost && p.Todo() == 0 { // what else is wrong comes first
+	if !t.lost && p.Todo() == 0 { // by checkpoints and ends as they are now, which other actions may change: the next plan looks again
 		if err := r.planLeave(ctx, &t.topic, p); err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ type TopicReport struct {
 type ShardReport struct {
 	Name string `json:"name"`
 	// Routed is the rows of all its frames; Expected those of the frames up to
-	// the head; Stored and Distinct what ClickHouse holds.
+	// the head; Stored the rows that ClickHouse holds, Distinct how many ids these have.
 	Routed uint64 `json:"routed"`
 	// Expected leaves out what was Erased of them.
 	Expected uint64 `json:"expected"`
