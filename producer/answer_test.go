@@ -39,7 +39,7 @@ func TestAnswerOf(t *testing.T) {
 			}
 			got, _, err := answerOf(m)
 			if got != c.want || (err == nil) != (c.want == stored) || err != nil && !errors.Is(err, ErrNotStored) {
-				t.Errorf("%s: verdict %d, %v", c.name, got, err)
+				t.Errorf("%s: answer %d, %v", c.name, got, err)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func namedTopic(subject string) string {
 // lateEvery is how many sweeps pass between two looks for late records in fronts, which nothing waits for.
 const lateEvery = 5
 
-// sweep deals with the strays that are in EVENTS now, and where fronts is set with those in the fronts.
+// sweep deals with the unroutable messages that are in EVENTS now, and where fronts is set with those in the fronts.
 func (r *Router) sweep(ctx context.Context, fronts bool) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()

@@ -172,7 +172,7 @@ func (s *Sinks) deleteForked(ctx context.Context, e registry.Shard) error {
 		return err
 	}
 	for _, seq := range seqs {
-		if err := streams.Delete(ctx, s.js, s.shards, seq, false); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		if err := streams.Delete(ctx, s.js, s.shards, seq, false); err != nil {
 			return err
 		}
 	}

@@ -13,10 +13,19 @@ type natsLog struct {
 }
 
 func (l *natsLog) Noticef(format string, v ...any) { l.say(LevelInfo, format, v) }
-func (l *natsLog) Warnf(format string, v ...any)   { l.say(LevelWarn, format, v) }
 func (l *natsLog) Errorf(format string, v ...any)  { l.say(LevelError, format, v) }
 func (l *natsLog) Debugf(format string, v ...any)  { l.say(LevelDebug, format, v) }
 func (l *natsLog) Tracef(format string, v ...any)  { l.say(LevelDebug, format, v) }
+
+func (l *natsLog) Warnf(format string, v ...any) {
+	if format != unhashedWarning {
+		l.say(LevelWarn, format, v)
+	}
+}
+
+// unhashedWarning is what the server says of passwords that are not hashed. Those here are long and random, and in files that
+// their owner alone may read: hashing guards guessable ones. Who starts an Almanac can do nothing about it.
+const unhashedWarning = "Plaintext passwords detected, use nkeys or bcrypt"
 
 func (l *natsLog) Fatalf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/streams"
@@ -88,7 +86,7 @@ func (r *Repairer) putAgain(ctx context.Context, a *Action) error {
 		return err
 	}
 	for _, seq := range slices.Sorted(maps.Keys(young)) {
-		if err := streams.Delete(ctx, r.js, s, seq, false); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		if err := streams.Delete(ctx, r.js, s, seq, false); err != nil {
 			return err
 		}
 	}

@@ -147,7 +147,7 @@ func (r *Repairer) dropBelow(ctx context.Context, front string, lost []records.L
 		if !lost[i].Misplaced {
 			continue
 		}
-		if err := streams.Delete(ctx, r.js, s, lost[i].Expect, false); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		if err := streams.Delete(ctx, r.js, s, lost[i].Expect, false); err != nil {
 			return err
 		}
 	}

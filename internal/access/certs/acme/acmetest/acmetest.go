@@ -1,4 +1,3 @@
-// Package acmetest starts an authority that speaks ACME, for tests.
 package acmetest
 
 import (
