@@ -33,7 +33,7 @@ type ClickHouse struct {
 	child atomic.Pointer[child] // nil while down
 }
 
-// bindAttempts: a free port that was found may be taken before the engine has it; then others are tried.
+// bindAttempts: a free port that was found may be taken before the server has it; then others are tried.
 const bindAttempts = 3
 
 // NewClickHouse checks the configuration. Nothing runs before Run.

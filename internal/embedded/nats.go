@@ -57,10 +57,7 @@ func (n *NATS) Run(ctx context.Context) error {
 	if n.used.Swap(true) {
 		return fmt.Errorf("embedded NATS: %w", ErrUsedTwice)
 	}
-	err := n.prepare()
-	if err == nil {
-		err = n.start()
-	}
+	err := n.firstStart()
 	if err != nil {
 		n.life.fail(err)
 		return err
@@ -140,7 +137,7 @@ func (n *NATS) InProcessConn() (net.Conn, error) {
 	return s.InProcessConn()
 }
 
-// prepare decides what stays the same over restarts: directory, port, limit.
+// prepare decides what stays the same over restarts: directory and limit.
 func (n *NATS) prepare() error {
 	if err := os.MkdirAll(n.cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("embedded NATS: creating the directory of its streams: %w", err)
@@ -154,12 +151,25 @@ func (n *NATS) prepare() error {
 		n.limit.Store(limit)
 		n.short.Store(n.Space() != nil)
 	}
-	port, err := claimPort(n.cfg.Host, n.cfg.Port)
-	if err != nil {
-		return fmt.Errorf("embedded NATS: %w", err)
-	}
-	n.port = port
 	return nil
+}
+
+// firstStart starts the server on the port it is to have; a free port that another process took meanwhile is replaced.
+func (n *NATS) firstStart() error {
+	if err := n.prepare(); err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		port, err := claimPort(n.cfg.Host, n.cfg.Port)
+		if err != nil {
+			return fmt.Errorf("embedded NATS: %w", err)
+		}
+		n.port = port
+		err = n.start()
+		if err == nil || n.cfg.Port > 0 || attempt == bindAttempts || !errors.Is(err, ErrPortInUse) {
+			return err
+		}
+	}
 }
 
 // start brings one server object up or leaves nothing behind.
