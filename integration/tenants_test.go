@@ -277,7 +277,7 @@ func (s *tenants) tail(secret, params string, n int) (lines []string) {
 func TestTwoTenants(t *testing.T) {
 	t.Parallel()
 	s := startTenants(t)
-	n := 200
+	n := 60
 	if text := os.Getenv("ALMANAC_TENANT_REQUESTS"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil {

@@ -106,7 +106,7 @@ func newObserved(t *testing.T) *observed {
 	var nearNATS, nearClickHouse string
 	w.events, nearNATS = embeddedtest.NewCable(t, s.NATSURL)
 	w.rows, nearClickHouse = embeddedtest.NewCable(t, s.HTTPDSN())
-	w.box = newBox(t, "ALMANAC_NATS="+nearNATS, "ALMANAC_CLICKHOUSE="+nearClickHouse, "ALMANAC_LOG_FORMAT=json", "ALMANAC_EVENTS_BYTES=1GiB", "ALMANAC_SHARDS_BYTES=1GiB")
+	w.box = newBox(t, "ALMANAC_NATS="+nearNATS, "ALMANAC_CLICKHOUSE="+nearClickHouse, "ALMANAC_LOG_FORMAT=json", "ALMANAC_EVENTS_BYTES=1GiB", "ALMANAC_SHARDS_BYTES=1GiB", stateApartEnv+"=200ms")
 	w.whole = w.box
 	w.write("almanac.yaml", "topics: [{name: app, sql_fresh: 1s}]")
 	w.load()

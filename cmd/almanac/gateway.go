@@ -215,10 +215,13 @@ func (in *inputs) probe(ask func(context.Context) []ops.Reason) {
 	}
 }
 
+// stateApart is a variable so that tests need not wait for the next read.
+var stateApart = families.StateApart
+
 // measure gives the registry of this process the numbers of parts, and the API what serves it.
 func (in *inputs) measure(parts *gateway.Parts, reg *registry.Registry, more ...metrics.Source) {
 	in.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers), families.Producers(in.numbers.Registry, parts.Pool))...)
-	in.numbers.Read(families.State(in.numbers.Registry, parts.Reads.Reader)...)
+	in.numbers.Read(families.State(in.numbers.Registry, parts.Reads.Reader, stateApart)...)
 	parts.Reads.Metrics = in.numbers.Handler()
 }
 

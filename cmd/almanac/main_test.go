@@ -25,8 +25,14 @@ import (
 // itself without the settings of its own environment.
 const asCommand = "TEST_ALMANAC_COMMAND"
 
+// stateApartEnv is how far apart a command of a test reads the numbers of what Almanac has.
+const stateApartEnv = "TEST_ALMANAC_STATE_APART"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
+		if apart, err := time.ParseDuration(os.Getenv(stateApartEnv)); err == nil {
+			stateApart = apart
+		}
 		main()
 		return
 	}

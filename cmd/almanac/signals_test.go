@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -24,23 +25,25 @@ import (
 const signalsEnv = "ALMANAC_SIGNALS"
 
 // An up that is stopped and started again under load on all inputs loses nothing, stores nothing twice, and refuses only so that clients
-// try again. It ends in order each time, also while a backup, a proof, a tail, a callback that hangs and a request that never ends are
+// try again. Of datagrams none is stored twice: one that is sent while no up reads them is lost, and nothing says so. It ends in order each time, also while a backup, a proof, a tail, a callback that hangs and a request that never ends are
 // under way; and it reads its settings again meanwhile.
 func TestSignalsUnderLoad(t *testing.T) {
 	t.Parallel()
-	stops, hups := 3, 2
+	// One stop shows all there is to it: what was under way ends, and clients go on at the next up. make signals looks for rarer ones.
+	stops, hups, stalls := 1, 1, false
 	if n, err := strconv.Atoi(os.Getenv(signalsEnv)); err == nil && n > 0 {
-		stops, hups = n, max(n/5, 1)
+		stops, hups, stalls = n, max(n/5, 1), true
 	}
 	random := seeded(t)
 	b := newBox(t, "ALMANAC_TIMERS_ALLOW_CIDRS=127.0.0.1/32:1-65535")
 	base, flags := map[string]string{}, []string{"--profile", "test"}
-	for _, name := range []string{"http", "otlp_http", "otlp_grpc", "elastic", "syslog_tcp", "nats"} {
+	for _, name := range []string{"http", "otlp_http", "otlp_grpc", "elastic", "syslog_tcp", "syslog_udp", "nats"} {
 		base[name] = embeddedtest.FreeAddress(t)
 		flags = append(flags, "--"+strings.ReplaceAll(name, "_", "-"), base[name])
 	}
 	up := b.up(flags...)
 	b.ok("", "timers", "groups", "apply", "mails")
+	b.ok("", "topics", "apply", "points", "--kind", "metric")
 	l := loadInputs(t, base, "nats://"+base["nats"])
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -68,7 +71,7 @@ func TestSignalsUnderLoad(t *testing.T) {
 		}
 		busy := func() {}
 		if slowestBusy == 0 {
-			busy = b.busy(base, random)
+			busy = b.busy(up, base, random, stalls)
 		}
 		began := time.Now()
 		if code := up.stop(syscall.SIGTERM); code != exitOK {
@@ -93,9 +96,11 @@ func TestSignalsUnderLoad(t *testing.T) {
 	t.Logf("%d SIGTERM and %d SIGHUP: %v taken; the slowest stop took %s, and %s with half a request, a hung callback, a tail, a backup and a proof under way", stops, hups,
 		l.counts(), slowest.Round(time.Millisecond), slowestBusy.Round(time.Millisecond))
 	have := map[string]int{}
-	for line := range strings.Lines(b.ok("", "sql", "SELECT message, count() AS n FROM app GROUP BY message FORMAT TSV", "--wait", "120s")) {
-		message, times, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		have[message], _ = strconv.Atoi(times)
+	for _, ask := range []string{"SELECT message, count() AS n FROM app GROUP BY message FORMAT TSV", "SELECT attributes['event'] AS message, count() AS n FROM points GROUP BY message FORMAT TSV"} {
+		for line := range strings.Lines(b.ok("", "sql", ask, "--wait", "120s")) {
+			message, times, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			have[message], _ = strconv.Atoi(times)
+		}
 	}
 	if l.check(have); t.Failed() {
 		t.Logf("the ups said: %s", said)
@@ -119,8 +124,9 @@ func (b *box) hangUp(up *daemon, n int) {
 	})
 }
 
-// busy begins what may be under way when a signal comes, and returns what waits until all of it ended.
-func (b *box) busy(base map[string]string, random *rand.Rand) (wait func()) {
+// busy begins what may be under way when a signal comes, and returns what waits until all of it ended. A request of which half
+// is there goes on when up says that it stops, and is taken; or it stalls, until it is cut.
+func (b *box) busy(up *daemon, base map[string]string, random *rand.Rand, stalls bool) (wait func()) {
 	t := b.t
 	t.Helper()
 	hung := make(chan struct{})
@@ -132,7 +138,9 @@ func (b *box) busy(base map[string]string, random *rand.Rand) (wait func()) {
 	b.ok("", "timers", "create", "mails", "hangs", "--due", "+0s", "--url", hook.URL)
 	<-called
 	idle := writtenTo(t, base["http"], "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	half := writtenTo(t, base["http"], "POST /v1/topics/app/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: 1000\r\n\r\n{\"message\":\"half\"}\n")
+	const begun = `{"message":"half"}` + "\n"
+	rest := strings.Repeat("\n", 1000-len(begun))
+	half := writtenTo(t, base["http"], "POST /v1/topics/app/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: 1000\r\n\r\n"+begun)
 	tail := writtenTo(t, base["http"], "GET /v1/topics/app/tail HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	buf := make([]byte, 1)
 	for _, c := range []net.Conn{idle, tail} { // they are served
@@ -149,8 +157,22 @@ func (b *box) busy(base map[string]string, random *rand.Rand) (wait func()) {
 			_ = resp.Body.Close()
 		}
 	}()
+	answer := make(chan string, 1)
+	if !stalls {
+		go func() {
+			up.says("stopping;")
+			_, _ = io.WriteString(half, rest)
+			line, err := bufio.NewReader(half).ReadString('\n')
+			answer <- fmt.Sprint(line, err)
+		}()
+	}
 	return func() {
 		t.Helper()
+		if !stalls {
+			if line := <-answer; !strings.Contains(line, "200") {
+				t.Errorf("a request whose rest came while the up was stopping was answered %q", line)
+			}
+		}
 		for name, c := range map[string]net.Conn{"an idle connection": idle, "half a request": half, "a tail": tail} {
 			_ = c.SetReadDeadline(time.Now().Add(maxWait))
 			if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
@@ -188,7 +210,7 @@ func (l *signalled) check(have map[string]int) {
 	lost, twice, back := []string{}, []string{}, []string{}
 	sums := map[fate]int{}
 	for e, f := range l.fates {
-		if !strings.HasPrefix(e, "syslog-") { // which has no answers
+		if !strings.HasPrefix(e, "syslog-") && !strings.HasPrefix(e, "udp-") { // which have no answers
 			sums[f]++
 		}
 		switch n := have[e]; {
@@ -208,6 +230,16 @@ func (l *signalled) check(have map[string]int) {
 	}
 	if len(strange) > 0 {
 		l.t.Errorf("%d are stored that were not sent: %q", len(strange), few(strange))
+	}
+	datagrams, stored := 0, 0
+	for e := range l.fates {
+		if strings.HasPrefix(e, "udp-") {
+			datagrams++
+			stored += have[e]
+		}
+	}
+	if l.t.Logf("%d of %d datagrams are stored, of which the machine took %d while they were sent", stored, datagrams, l.count["udp"]); stored == 0 {
+		l.t.Error("no datagram is stored")
 	}
 	gaps := 0
 	for name, order := range l.order {

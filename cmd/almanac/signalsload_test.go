@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/snappy"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/prometheus/prompb"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -92,6 +94,8 @@ func (l *signalled) run(ctx context.Context) {
 		"plain":  {false, l.plain},
 		"loki":   {false, l.loki},
 		"bulk":   {false, l.bulk},
+		"remote": {false, l.remoteWrite},
+		"udp":    {false, l.datagrams},
 		"syslog": {false, nil},
 	} {
 		if c.send == nil {
@@ -166,7 +170,7 @@ func (l *signalled) grown() {
 	before := l.counts()
 	embeddedtest.Eventually(l.t, maxWait, func() error {
 		now := l.counts()
-		for _, in := range []string{"lines", "otlp", "grpc", "nats", "plain", "loki", "bulk", "syslog"} {
+		for _, in := range []string{"lines", "otlp", "grpc", "nats", "plain", "loki", "bulk", "remote", "udp", "syslog"} {
 			if now[in] <= before[in] {
 				return errors.New(in + " takes nothing")
 			}
@@ -273,6 +277,40 @@ func (l *signalled) bulk(ctx context.Context, _ string, events []string) fate {
 		}
 		return unlessUnknown(answer), true
 	})
+}
+
+// remoteWrite sends points of one time, each of a series of its own.
+func (l *signalled) remoteWrite(ctx context.Context, _ string, events []string) fate {
+	var body prompb.WriteRequest
+	for _, e := range events {
+		body.Timeseries = append(body.Timeseries, prompb.TimeSeries{
+			Labels: []prompb.Label{{Name: "__name__", Value: "signals"}, {Name: "event", Value: e}}, Samples: []prompb.Sample{{Value: 1, Timestamp: l.began.UnixMilli()}},
+		})
+	}
+	data, err := body.Marshal()
+	if err != nil {
+		l.complain("%v", err)
+	}
+	return l.post(ctx, l.base["http"]+"/t/points/api/v1/write", "application/x-protobuf", string(snappy.Encode(nil, data)), "", statusOf(http.StatusNoContent))
+}
+
+// datagrams sends syslog over UDP: that one was sent is all that is known.
+func (l *signalled) datagrams(ctx context.Context, _ string, events []string) fate {
+	c, err := (&net.Dialer{}).DialContext(ctx, "udp", l.base["syslog_udp"])
+	if err != nil {
+		l.complain("%v", err)
+		return unanswered
+	}
+	defer func() { _ = c.Close() }()
+	for _, e := range events {
+		if _, err := fmt.Fprintf(c, "<14>1 %s host app - - - %s", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), e); err != nil {
+			return unanswered // the machine says that no one listens there
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count["udp"] += len(events)
+	return unanswered
 }
 
 // unlessUnknown is what a refusal means: one may say that what became of the events is not known.

@@ -9,12 +9,12 @@ import (
 	"github.com/almanac-events/almanac/query"
 )
 
-// stateApart is how far apart reads of what Almanac has begin at least.
-const stateApart = 5 * time.Second
+// StateApart is how far apart reads of what Almanac has begin, unless a test has them nearer.
+const StateApart = 5 * time.Second
 
 // State are the sources of what streams, registry and tables have. Each needs one server, so that the others are answered
-// while it is away.
-func State(r *metrics.Registry, reads *query.Reader) []metrics.Source {
+// while it is away. Reads of what Almanac has begin so far apart at least.
+func State(r *metrics.Registry, reads *query.Reader, apart time.Duration) []metrics.Source {
 	topics := r.Topics()
 	return []metrics.Source{
 		{Name: "servers", Read: func(ctx context.Context) ([]metrics.Sample, error) {
@@ -33,7 +33,7 @@ func State(r *metrics.Registry, reads *query.Reader) []metrics.Source {
 				return nil, err
 			}
 			return ofState(topics, s, time.Now()), nil
-		}, stateApart),
+		}, apart),
 		metrics.Paced("tables", func(ctx context.Context) ([]metrics.Sample, error) {
 			sizes, err := reads.Sizes(ctx)
 			if err != nil {
@@ -44,7 +44,7 @@ func State(r *metrics.Registry, reads *query.Reader) []metrics.Source {
 				return nil, err
 			}
 			return append(ofTables(&metrics.Names{}, sizes), metrics.DiskFree.Is(float64(free)), metrics.DiskTotal.Is(float64(total))), nil
-		}, stateApart),
+		}, apart),
 	}
 }
 
