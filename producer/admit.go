@@ -85,7 +85,7 @@ func (p *Producer) makeSpace(size int) (cause string) {
 // add puts an admitted event, for which room was taken, into the open frame of
 // its month and lane. It is false, and gives the room back, after Close.
 func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
-	return p.addTo(p.laneOf(ev, a), ev, a, w, urgent)
+	return p.addTo(p.laneOf(ev, a), ev, nil, a, w, urgent)
 }
 
 // laneOf is the lane of an admitted event, which gets its id here where that is part of the lane key.
@@ -96,8 +96,8 @@ func (p *Producer) laneOf(ev *Event, a admitted) *lane {
 	return p.lanes[schemas.LaneOf(&p.topic, ev, a.ts, p.id)]
 }
 
-// addTo is add for an event whose lane is known.
-func (p *Producer) addTo(l *lane, ev *Event, a admitted, w waiter, urgent bool) bool {
+// addTo is add for an event whose lane is known, or for a point where that is not nil.
+func (p *Producer) addTo(l *lane, ev *Event, pt *batchedPoint, a admitted, w waiter, urgent bool) bool {
 	l.lock()
 	if l.shutting {
 		l.mu.Unlock()
@@ -110,12 +110,16 @@ func (p *Producer) addTo(l *lane, ev *Event, a admitted, w waiter, urgent bool) 
 		l.close(f)
 		full, f = f, l.frameFor(a.ts)
 	}
-	id := ev.ID
-	if id.IsZero() {
-		id = p.ids.Next(a.now)
-	}
 	opened := f.events == 0
-	f.builder.Append(ev, a.ts, id)
+	if pt != nil {
+		f.builder.AppendPoint(pt.s.row, a.ts, p.ids.Next(a.now), pt.at.Value, pt.at.Start)
+	} else {
+		id := ev.ID
+		if id.IsZero() {
+			id = p.ids.Next(a.now)
+		}
+		f.builder.Append(ev, a.ts, id)
+	}
 	f.events++
 	f.charge += a.size
 	switch {

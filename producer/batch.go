@@ -19,6 +19,8 @@ type Batch struct {
 	p      *Producer
 	keyed  *keyed // nil: without a key
 	rows   []batched
+	points []batchedPoint
+	now    int64 // unix ns, of its points; 0: it has none
 	bytes  int
 	taken  atomic.Int64
 	waits  *barrier
@@ -76,8 +78,11 @@ func (b *Batch) AddOf(ev Event, source []byte) error {
 // Expect makes room for n more events at once. It is a hint.
 func (b *Batch) Expect(n int) { b.rows = slices.Grow(b.rows, n) }
 
-// Len returns how many events the batch has.
-func (b *Batch) Len() int { return len(b.rows) }
+// ExpectPoints is Expect for points.
+func (b *Batch) ExpectPoints(n int) { b.points = slices.Grow(b.points, n) }
+
+// Len returns how many events the batch has, its points among them.
+func (b *Batch) Len() int { return len(b.rows) + len(b.points) }
 
 // Bytes returns what its events take of Config.BufferBytes together.
 func (b *Batch) Bytes() int { return b.bytes }
@@ -105,28 +110,49 @@ func (b *Batch) hurry(lanes []bool) {
 }
 
 func (b *Batch) take(ctx context.Context, lanes []bool) error {
+	next := 0
 	for i := range b.rows {
+		if err := b.takePoints(ctx, lanes, &next, i); err != nil {
+			return err
+		}
 		r := &b.rows[i]
-		if !b.p.buffer.take(r.size) {
-			b.hurry(lanes) // or the batch would wait for the linger of its own frames
-			if err := b.p.buffer.wait(ctx, b.p.closing, r.size); err != nil {
-				return b.refuse(err)
-			}
+		if err := b.takeOne(ctx, lanes, b.p.laneOf(&r.ev, r.admitted), &r.ev, nil, r.admitted); err != nil {
+			return err
 		}
-		l := b.p.laneOf(&r.ev, r.admitted)
-		if !b.p.addTo(l, &r.ev, r.admitted, waiter{batch: b.waits}, false) {
-			return b.refuse(ErrClosed)
-		}
-		lanes[l.number] = true
-		b.taken.Add(1)
 	}
+	return b.takePoints(ctx, lanes, &next, len(b.rows))
+}
+
+// takePoints takes the points, from next on, that come before an event of the batch.
+func (b *Batch) takePoints(ctx context.Context, lanes []bool, next *int, before int) error {
+	for ; *next < len(b.points) && b.points[*next].after <= before; *next++ {
+		pt := &b.points[*next]
+		if err := b.takeOne(ctx, lanes, pt.s.lane, nil, pt, pt.admitted(b.now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) takeOne(ctx context.Context, lanes []bool, l *lane, ev *Event, pt *batchedPoint, a admitted) error {
+	if !b.p.buffer.take(a.size) {
+		b.hurry(lanes) // or the batch would wait for the linger of its own frames
+		if err := b.p.buffer.wait(ctx, b.p.closing, a.size); err != nil {
+			return b.refuse(err)
+		}
+	}
+	if !b.p.addTo(l, ev, pt, a, waiter{batch: b.waits}, false) {
+		return b.refuse(ErrClosed)
+	}
+	lanes[l.number] = true
+	b.taken.Add(1)
 	return nil
 }
 
 // refuse counts the events that were not taken.
 func (b *Batch) refuse(err error) error {
 	b.p.outer.mu.Lock()
-	b.p.outer.refused += uint64(len(b.rows) - b.Taken())
+	b.p.outer.refused += uint64(b.Len() - b.Taken())
 	b.p.outer.mu.Unlock()
 	return err
 }

@@ -38,6 +38,8 @@ var (
 	ErrSpooled = errors.New("in the spool, not yet stored")
 	// ErrKey: a batch with a key cannot be taken as it is.
 	ErrKey = errors.New("bad keyed batch")
+	// ErrSeries: a series was made by another producer.
+	ErrSeries = errors.New("bad series")
 	// ErrNotFlushed: Close ended before everything was stored.
 	ErrNotFlushed = errors.New("not flushed")
 )

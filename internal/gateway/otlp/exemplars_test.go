@@ -79,7 +79,7 @@ func TestBadExemplars(t *testing.T) {
 			t.Parallel()
 			body := exemplified(t, isJSON)
 			n := 0
-			did, err := decodeMetrics(body, isJSON, nil, func(_ []schemas.Event, err error) error {
+			did, err := decodeMetrics(body, isJSON, nil, nil, func(_ []schemas.Event, err error) error {
 				if n++; err != nil {
 					t.Error(err)
 				}
@@ -96,7 +96,7 @@ func TestBadExemplars(t *testing.T) {
 			if kept.Len() != 1 || kept.At(0).TraceID() != pcommon.TraceID([]byte("GOOD-TRACE-ID-16")) {
 				t.Errorf("%d exemplars are left of the first point", kept.Len())
 			}
-			if _, err := decodeMetrics(body[:len(body)-3], isJSON, nil, func([]schemas.Event, error) error { return nil }); err == nil {
+			if _, err := decodeMetrics(body[:len(body)-3], isJSON, nil, nil, func([]schemas.Event, error) error { return nil }); err == nil {
 				t.Error("a request that is cut short was taken")
 			}
 		})

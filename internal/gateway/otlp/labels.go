@@ -14,6 +14,9 @@ type source struct {
 	first         func(name string) bool // names that the topic takes first
 	service, user string
 	labels        labels
+
+	known *known // nil: each data point becomes an event
+	said  []byte // by which known tells its series from those of others
 }
 
 // labels are attributes as the labels of a series: texts, none of them empty.

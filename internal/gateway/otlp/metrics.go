@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 
@@ -21,7 +22,7 @@ const MaxPoints = 100_000
 // one. It is pure. Its error says why the request cannot be read at all, or is that of each.
 // A nil topic is one without fields and rules.
 func DecodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(events []schemas.Event, err error) error) error {
-	_, err := decodeMetrics(body, isJSON, topic, each)
+	_, err := decodeMetrics(body, isJSON, topic, nil, each)
 	return err
 }
 
@@ -60,8 +61,8 @@ func readMetrics(body []byte, isJSON bool) (all pmetric.Metrics, leftOut int, er
 	return again.Metrics(), leftOut, read(kept)
 }
 
-// decodeMetrics is DecodeMetrics, and counts what was changed.
-func decodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(events []schemas.Event, err error) error) (did changed, err error) {
+// decodeMetrics is DecodeMetrics, and counts what was changed. What k takes is not among the events.
+func decodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, k *known, each func(events []schemas.Event, err error) error) (did changed, err error) {
 	metrics, leftOut, err := readMetrics(body, isJSON)
 	if err != nil {
 		return did, fmt.Errorf("%w: %w", ErrMetrics, err)
@@ -72,13 +73,14 @@ func decodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(eve
 	first := topic.TakenFirst()
 	for i := range metrics.ResourceMetrics().Len() {
 		rm := metrics.ResourceMetrics().At(i)
-		shared := source{first: first, labels: labels{attributes{topic: topic}}}
+		shared := source{first: first, labels: labels{attributes{topic: topic}}, known: k}
 		shared.resource(rm.Resource())
 		for j := range rm.ScopeMetrics().Len() {
 			sm := rm.ScopeMetrics().At(j)
 			both := shared.scope(sm.Scope())
-			for k := range sm.Metrics().Len() {
-				if err := decodeMetric(&both, sm.Metrics().At(k), each); err != nil {
+			both.say()
+			for l := range sm.Metrics().Len() {
+				if err := decodeMetric(&both, sm.Metrics().At(l), each); err != nil {
 					return did, err
 				}
 			}
@@ -125,6 +127,12 @@ func decodeMetric(from *source, in pmetric.Metric, each func([]schemas.Event, er
 	}
 	for i := range n {
 		events, err := one(i)
+		if errors.Is(err, errTaken) {
+			if from.known.err != nil {
+				return from.known.err
+			}
+			continue
+		}
 		if m.bad != nil {
 			err = m.bad
 		}
@@ -155,9 +163,15 @@ func (m *metric) number(p pmetric.NumberDataPoint) ([]schemas.Event, error) {
 	points := m.points
 	switch p.ValueType() {
 	case pmetric.NumberDataPointValueTypeInt:
+		if m.from.known.take(m, p.Timestamp(), p.StartTimestamp(), p.Attributes(), float64(p.IntValue()), "") {
+			return nil, errTaken
+		}
 		value = wholeValue(p.IntValue())
 	case pmetric.NumberDataPointValueTypeDouble:
 		number, word := kinds.Number(p.DoubleValue())
+		if m.from.known.take(m, p.Timestamp(), p.StartTimestamp(), p.Attributes(), number, word) {
+			return nil, errTaken
+		}
 		value, points = schemas.Float64(kinds.ColValue, number), cmp.Or(word, points)
 	default:
 		return nil, fmt.Errorf("%w: metric %.80q has a data point without a value", ErrPoint, m.name)
@@ -203,6 +217,16 @@ func rounded(all pmetric.Metrics) (n int) {
 // stale ends a series until its next point.
 func (m *metric) stale(at, start pcommon.Timestamp, attrs pcommon.Map) ([]schemas.Event, error) {
 	return m.event(at, start, attrs, kinds.PointsStale, schemas.Float64(kinds.ColValue, 0))
+}
+
+// labelled is a point of the metric without time, value and start. word is the kind of points that stands for what is not a
+// number, or "".
+func (m *metric) labelled(attrs pcommon.Map, word string) (schemas.Event, error) {
+	events, err := m.event(1, 0, attrs, cmp.Or(word, m.points))
+	if err != nil {
+		return schemas.Event{}, err
+	}
+	return events[0], nil
 }
 
 // event is a point of the metric with some of its columns.

@@ -259,7 +259,7 @@ func TestLargeWholeNumbers(t *testing.T) {
 			t.Errorf("%d: %s is %s", numbers[i], value.Key, value.Text())
 		}
 	}
-	if n, err := decodeMetrics(body, false, nil, func([]schemas.Event, error) error { return nil }); err != nil || n.rounded != 3 {
+	if n, err := decodeMetrics(body, false, nil, nil, func([]schemas.Event, error) error { return nil }); err != nil || n.rounded != 3 {
 		t.Errorf("%d points are rounded, want 3 (%v)", n.rounded, err)
 	}
 }

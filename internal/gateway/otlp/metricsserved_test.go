@@ -3,6 +3,8 @@ package otlp
 import (
 	"bytes"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // What is good is stored, what is not is counted, and a topic is chosen as for logs.
@@ -50,13 +55,85 @@ func TestMetricsOverHTTP(t *testing.T) {
 	if n := len(e.Events("metrics")); n != 40 {
 		t.Fatalf("%d events are stored, want 40", n)
 	}
-	if code, _, body = post(t, srv.URL+"/v1/metrics", typeProto, wide(t)); code != 413 || !bytes.Contains(body, []byte("send fewer at once")) {
+	if code, _, body = post(t, srv.URL+"/v1/metrics", typeProto, wide(t, 10_000, false), "Idempotency-Key", "wide"); code != 413 || !bytes.Contains(body, []byte("send fewer at once")) {
 		t.Fatalf("a request whose labels are too much: %d %s", code, body)
+	}
+	if code, _, body = post(t, srv.URL+"/v1/metrics", typeProto, wide(t, 20_000, true)); code != 413 || !bytes.Contains(body, []byte("send fewer at once")) {
+		t.Fatalf("a request whose series are too much: %d %s", code, body)
 	}
 }
 
-// wide is a small request whose points have many labels of their resource.
-func wide(t *testing.T) []byte {
+// Data points of series that the pool knows are stored as those of a request with a key, which become events each.
+func TestKnownSeries(t *testing.T) {
+	t.Parallel()
+	e, _, srv := serve(t)
+	odd := pmetric.NewMetrics()
+	rm := odd.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("user.id", "t-1")
+	for i, put := range []func(pcommon.Map){
+		func(m pcommon.Map) {}, func(m pcommon.Map) { m.PutStr("a", "1") }, func(m pcommon.Map) { m.PutInt("a", 1) }, func(m pcommon.Map) { m.PutDouble("a", 1) },
+		func(m pcommon.Map) { m.PutBool("a", true) }, func(m pcommon.Map) { m.PutEmpty("a") }, func(m pcommon.Map) { m.PutEmptyMap("a").PutStr("b", "c") },
+		func(m pcommon.Map) { m.PutEmptySlice("a").AppendEmpty().SetInt(1) }, func(m pcommon.Map) { m.PutEmptyBytes("a").Append(1, 2) },
+		func(m pcommon.Map) { m.PutStr("user.id", "t-2") }, func(m pcommon.Map) { m.PutStr("a", "\xff") }, func(m pcommon.Map) { m.PutStr(strings.Repeat("x", 300), "1") },
+		func(m pcommon.Map) { m.PutStr("ab", "c") }, func(m pcommon.Map) { m.PutStr("a", "bc") },
+	} {
+		m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+		m.SetName("odd")
+		list := m.SetEmptyGauge().DataPoints()
+		for n, value := range []float64{1, math.NaN(), math.Inf(-1), 2} {
+			p := list.AppendEmpty()
+			p.SetTimestamp(pcommon.NewTimestampFromTime(at.Add(time.Duration(i))))
+			p.SetDoubleValue(value)
+			if n == 3 {
+				p.SetStartTimestamp(pcommon.NewTimestampFromTime(at.Add(-time.Hour)))
+			}
+			put(p.Attributes())
+		}
+	}
+	rounded := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	rounded.SetName("rounded")
+	for _, n := range []int64{0, -5, 1 << 53, 1<<62 + 1} {
+		p := rounded.SetEmptyGauge().DataPoints().AppendEmpty()
+		p.SetTimestamp(pcommon.NewTimestampFromTime(at))
+		p.SetIntValue(n)
+	}
+	body := func(req pmetricotlp.ExportRequest) []byte {
+		raw, err := req.MarshalProto()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	for name, body := range map[string][]byte{
+		"every sort": body(sorts(true)), "odd": body(pmetricotlp.NewExportRequestFromMetrics(odd)), "recorded": inputtest.Recorded(t, "telemetrygen-metrics-otlp-http.1").Body,
+	} {
+		n := len(e.Events("metrics"))
+		var all [3][]string
+		for i, headers := range [][]string{{"Idempotency-Key", name}, nil, nil} {
+			code, _, answer := post(t, srv.URL+"/v1/metrics", typeProto, body, headers...)
+			if code != 200 {
+				t.Fatalf("%s: %d %s", name, code, answer)
+			}
+			events := e.Events("metrics")
+			for k := range events[n:] {
+				ev := events[n+k]
+				ev.ID = schemas.ID{}
+				all[i] = append(all[i], fmt.Sprintf("%+v", ev))
+			}
+			n = len(events)
+			all[i] = append(all[i], fmt.Sprintf("%x", answer))
+		}
+		for i := range all {
+			slices.Sort(all[i]) // lanes are frames of their own
+		}
+		if len(all[0]) < 3 || !slices.Equal(all[1], all[0]) || !slices.Equal(all[2], all[0]) {
+			t.Errorf("%s: by events\n%s\nby series\n%s\nagain\n%s", name, strings.Join(all[0], "\n"), strings.Join(all[1], "\n"), strings.Join(all[2], "\n"))
+		}
+	}
+}
+
+// wide is a small request whose points have many labels of their resource, and with own a series each.
+func wide(t *testing.T, points int, own bool) []byte {
 	metrics := pmetric.NewMetrics()
 	rm := metrics.ResourceMetrics().AppendEmpty()
 	for i := range 200 {
@@ -65,8 +142,11 @@ func wide(t *testing.T) []byte {
 	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 	m.SetName("wide")
 	list := m.SetEmptyGauge().DataPoints()
-	for i := range 10_000 {
+	for i := range points {
 		p := list.AppendEmpty()
+		if own {
+			p.Attributes().PutInt("n", int64(i))
+		}
 		p.SetTimestamp(pcommon.NewTimestampFromTime(at.Add(time.Duration(i))))
 		p.SetIntValue(1)
 	}

@@ -37,8 +37,19 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 			"declare one with `"+kinds.Metric.Declare("NAME")+"`, and name it by the header "+TopicKey+" or by /t/NAME/v1/metrics")
 	}
 	points, rejected, first, held := 0, 0, error(nil), 0
-	did, err := decodeMetrics(body, isJSON, to.Topic(), func(events []schemas.Event, err error) error {
+	count := func(err error) {
 		points++
+		if err != nil {
+			if rejected++; first == nil {
+				first = err
+			}
+		}
+	}
+	var k *known
+	if key == "" { // a key is of a request's events
+		k = &known{to: to, each: count}
+	}
+	did, err := decodeMetrics(body, isJSON, to.Topic(), k, func(events []schemas.Event, err error) error {
 		if err != nil {
 			to.Refuse(err)
 		}
@@ -48,15 +59,14 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 			}
 			err = to.Add(events[i])
 		}
-		if err != nil {
-			if rejected++; first == nil {
-				first = err
-			}
-		}
+		count(err)
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if k != nil {
+		held += k.held
 	}
 	if err := req.Grow(ctx, held); err != nil {
 		return nil, err

@@ -18,6 +18,9 @@
 // descriptor changes (producers.go): a field that was promoted gets its column within
 // watchEvery. The one before is closed once the last request that uses it has ended.
 //
+// A series of points is checked once, and remembered by the bytes that name it (series.go).
+// It belongs to one producer, so that it ends with the version of its topic.
+//
 // # Who is authoritative
 //
 // The registry says which topics there are. The producers say what is stored. The

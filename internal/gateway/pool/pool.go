@@ -73,6 +73,8 @@ type Pool struct {
 	bytes *semaphore.Weighted
 	held  atomic.Int64 // bytes that requests have
 	peers *peers
+	// series are those that requests had lately.
+	series *seriesTable
 
 	mu      sync.Mutex
 	slots   map[string]*slot
@@ -105,7 +107,7 @@ func New(cfg Config) (*Pool, error) {
 		cfg.OnError = func(string, error) {}
 	}
 	p := &Pool{
-		cfg: cfg, js: js, bytes: semaphore.NewWeighted(cfg.InFlight), peers: newPeers(cfg.InFlight),
+		cfg: cfg, js: js, bytes: semaphore.NewWeighted(cfg.InFlight), peers: newPeers(cfg.InFlight), series: newSeriesTable(SeriesBytes),
 		slots: map[string]*slot{}, past: map[string]producer.Stats{}, leaving: map[*slot]bool{}, unknown: map[string]unknownTopic{}, draining: make(chan struct{}),
 	}
 	p.state.changed = make(chan struct{})

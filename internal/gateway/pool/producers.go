@@ -21,6 +21,8 @@ type slot struct {
 	made  chan struct{} // closed when p or err is there
 	err   error
 	stale bool // replaced: closed with its last user
+
+	forgotten bool // its series are not remembered any more; of the table's lock
 }
 
 // unknownTopic is a name that was not declared a moment ago.
@@ -136,6 +138,7 @@ func (p *Pool) evict() bool {
 func (p *Pool) replace(name string) {
 	s := p.slots[name]
 	delete(p.slots, name)
+	p.series.forget(s)
 	s.stale = true
 	p.leaving[s] = true
 	if s.users == 0 && isClosed(s.made) {

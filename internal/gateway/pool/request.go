@@ -179,11 +179,8 @@ func (t *Target) Add(ev schemas.Event) error { return t.AddOf(ev, nil) }
 // AddOf is Add of an event that was read from source, which names it in a keyed request.
 func (t *Target) AddOf(ev schemas.Event, source []byte) error {
 	err := t.batch.AddOf(ev, source)
-	if at := ev.Time.UnixNano(); err == nil {
-		t.from, t.to = min(t.from, at), max(t.to, at)
-		n := ev.Bytes()
-		t.bytes += n
-		t.of.bytes += n
+	if err == nil {
+		t.count(ev.Time.UnixNano(), ev.Bytes())
 	}
 	if errors.Is(err, producer.ErrKey) {
 		err = fmt.Errorf("%w: a request with a key needs a time in every event; now would be another time when it is sent again", ErrKeyTime)
@@ -192,6 +189,13 @@ func (t *Target) AddOf(ev schemas.Event, source []byte) error {
 		t.Refuse(err)
 	}
 	return err
+}
+
+// count notes an event that the request has.
+func (t *Target) count(at int64, n int) {
+	t.from, t.to = min(t.from, at), max(t.to, at)
+	t.bytes += n
+	t.of.bytes += n
 }
 
 // ErrKeyTime: an event of a keyed request has no time.

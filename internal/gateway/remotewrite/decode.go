@@ -1,8 +1,11 @@
 package remotewrite
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
@@ -24,75 +27,192 @@ const (
 	maxSeriesBytes = 2 << 20
 )
 
-// Decode1 reads a request of version 1.0.
+// What a pool knows series by: how Series.Said is written.
+const (
+	form1 = "remote write 1.0"
+	form2 = "remote write 2.0"
+)
+
+// The fields of a series of version 1.0.
+const (
+	labelsOf1     = 1
+	samplesOf1    = 2
+	exemplarsOf1  = 3
+	histogramsOf1 = 4
+)
+
+// Decode1 reads a request of version 1.0. What it returns shares the memory of the unpacked request.
 func Decode1(body []byte, o Options) (Write, error) {
-	var series prompb.TimeSeries
-	var labels []label
-	var samples []sample
 	return decode(body, &o, func(w *Write, raw []byte) error {
+		w.form, w.read = form1, labels1
 		return fields(raw, func(n protowire.Number, v []byte) error {
 			if n != seriesOf1 {
 				return nil // metadata
 			}
-			series.Reset()
-			if err := unmarshal(v, &series); err != nil {
-				return err
-			}
-			labels, samples = labels[:0], samples[:0]
-			for i := range series.Labels {
-				labels = append(labels, label{series.Labels[i].Name, series.Labels[i].Value})
-			}
-			for i := range series.Samples {
-				samples = append(samples, sample{series.Samples[i].Value, series.Samples[i].Timestamp, 0})
-			}
-			w.Exemplars += len(series.Exemplars)
-			return w.add(&o, labels, "", "", samples, len(series.Histograms))
+			return w.series1(&o, v)
 		})
 	})
 }
 
+// series1 adds a series of version 1.0.
+func (w *Write) series1(o *Options, v []byte) error {
+	if err := w.begin(o, v); err != nil {
+		return err
+	}
+	said := leading(v, labelsOf1)
+	clipped := said[:len(said):len(said)] // labels that are not together get memory of their own
+	err := fields(v[len(said):], func(n protowire.Number, f []byte) error {
+		switch n {
+		case labelsOf1:
+			clipped = protowire.AppendBytes(protowire.AppendTag(clipped, labelsOf1, protowire.BytesType), f)
+		case samplesOf1:
+			s, err := sample1(f)
+			if err != nil {
+				return err
+			}
+			return w.sample(o, s)
+		case exemplarsOf1:
+			w.Exemplars++
+			return new(prompb.Exemplar).Unmarshal(f)
+		case histogramsOf1:
+			w.histogram()
+			return new(prompb.Histogram).Unmarshal(f)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.Series[len(w.Series)-1].Said = clipped
+	return nil
+}
+
+// sample1 reads a sample. Nearly all are a value and a time.
+func sample1(v []byte) (s sample, err error) {
+	if len(v) > 10 && v[0] == 0x09 && v[9] == 0x10 {
+		if ms, n := protowire.ConsumeVarint(v[10:]); n == len(v)-10 {
+			return sample{value: math.Float64frombits(binary.LittleEndian.Uint64(v[1:])), ms: int64(ms)}, nil
+		}
+	}
+	var p prompb.Sample
+	err = p.Unmarshal(v)
+	return sample{value: p.Value, ms: p.Timestamp}, err
+}
+
+// labels1 reads the labels of a series of version 1.0.
+func labels1(said []byte) (labels []label, unit, points string, err error) {
+	var series prompb.TimeSeries
+	if err := series.Unmarshal(said); err != nil {
+		return nil, "", "", err
+	}
+	for i := range series.Labels {
+		labels = append(labels, label{series.Labels[i].Name, series.Labels[i].Value})
+	}
+	return labels, "", "", nil
+}
+
+// leading returns the first bytes of a message that are fields of that number and of bytes.
+func leading(v []byte, number protowire.Number) []byte {
+	at := 0
+	for at < len(v) {
+		n, kind, size := protowire.ConsumeTag(v[at:])
+		if size < 0 || n != number || kind != protowire.BytesType {
+			break
+		}
+		_, more := protowire.ConsumeBytes(v[at+size:])
+		if more < 0 {
+			break
+		}
+		at += size + more
+	}
+	return v[:at]
+}
+
 // Decode2 reads a request of version 2.0.
 func Decode2(body []byte, o Options) (Write, error) {
-	var series writev2.TimeSeries
-	var labels []label
-	var samples []sample
 	return decode(body, &o, func(w *Write, raw []byte) error {
+		w.form, w.read = form2, labels2
 		symbols, err := symbolsIn(raw, &o)
 		if err != nil {
 			return err
 		}
+		var series writev2.TimeSeries
 		return fields(raw, func(n protowire.Number, v []byte) error {
 			if n != seriesOf2 {
 				return nil
 			}
 			series.Reset()
-			if err := unmarshal(v, &series); err != nil {
+			if err := w.begin(&o, v); err != nil {
 				return err
 			}
-			labels, samples = labels[:0], samples[:0]
-			refs := series.LabelsRefs
-			if len(refs)%2 != 0 {
-				return fmt.Errorf("a series has %d references to labels, which is odd", len(refs))
-			}
-			for i := 0; i < len(refs); i += 2 {
-				if int(max(refs[i], refs[i+1])) >= len(symbols) {
-					return fmt.Errorf("a label refers to symbol %d of %d", max(refs[i], refs[i+1]), len(symbols))
-				}
-				labels = append(labels, label{symbols[refs[i]], symbols[refs[i+1]]})
-			}
-			unit := ""
-			if ref := series.Metadata.UnitRef; int(ref) < len(symbols) {
-				unit = symbols[ref]
-			} else if ref > 0 {
-				return fmt.Errorf("a unit refers to symbol %d of %d", ref, len(symbols))
+			if err := series.Unmarshal(v); err != nil {
+				return err
 			}
 			for i := range series.Samples {
-				samples = append(samples, sample{series.Samples[i].Value, series.Samples[i].Timestamp, series.Samples[i].StartTimestamp})
+				p := &series.Samples[i]
+				if err := w.sample(&o, sample{value: p.Value, ms: p.Timestamp, start: p.StartTimestamp}); err != nil {
+					return err
+				}
 			}
 			w.Exemplars += len(series.Exemplars)
-			return w.add(&o, labels, unit, pointsOf(series.Metadata.Type, labels), samples, len(series.Histograms))
+			for range series.Histograms {
+				w.histogram()
+			}
+			last := &w.Series[len(w.Series)-1]
+			var err error
+			last.Said, last.long, err = said2(&series, symbols)
+			if last.long {
+				last.Said = nil
+			}
+			return cmp.Or(err, w.take(&o, len(last.Said)))
 		})
 	})
+}
+
+// said2 is what a series of version 2.0 says, without the numbers of its request's symbols: its type, its unit and its
+// labels, each after its length. long says that it is more than an event may have.
+func said2(series *writev2.TimeSeries, symbols []string) (said []byte, long bool, err error) {
+	refs, unit := series.LabelsRefs, series.Metadata.UnitRef
+	if len(refs)%2 != 0 {
+		return nil, false, fmt.Errorf("a series has %d references to labels, which is odd", len(refs))
+	}
+	if int(unit) >= len(symbols) && unit > 0 {
+		return nil, false, fmt.Errorf("a unit refers to symbol %d of %d", unit, len(symbols))
+	}
+	said = protowire.AppendVarint(nil, uint64(series.Metadata.Type)) //nolint:gosec // read as the same
+	add := func(text string) {
+		if long = long || len(said)+len(text) > maxSaidBytes; !long {
+			said = protowire.AppendString(said, text)
+		}
+	}
+	if int(unit) < len(symbols) {
+		add(symbols[unit])
+	} else {
+		add("")
+	}
+	for _, ref := range refs {
+		if int(ref) >= len(symbols) {
+			return nil, false, fmt.Errorf("a label refers to symbol %d of %d", ref, len(symbols))
+		}
+		add(symbols[ref])
+	}
+	return said, long, nil
+}
+
+// labels2 reads what said2 wrote.
+func labels2(said []byte) (labels []label, unit, points string, err error) {
+	kind, n := protowire.ConsumeVarint(said)
+	said = said[max(n, 0):]
+	next := func() string {
+		v, n := protowire.ConsumeBytes(said)
+		said = said[max(n, 0):]
+		return string(v)
+	}
+	unit = next()
+	for len(said) > 0 {
+		labels = append(labels, label{next(), next()})
+	}
+	return labels, unit, pointsOf(writev2.Metadata_MetricType(kind), labels), nil //nolint:gosec // said2 wrote it
 }
 
 // pointsOf is the kind of a series' points by the type of its metric.
@@ -130,13 +250,6 @@ func decode(body []byte, o *Options, read func(*Write, []byte) error) (Write, er
 		return Write{}, fmt.Errorf("%w: %w", ErrWrite, err)
 	}
 	return w, nil
-}
-
-func unmarshal(v []byte, into interface{ Unmarshal([]byte) error }) error {
-	if len(v) > maxSeriesBytes {
-		return fmt.Errorf("%w: a series has %d bytes, the limit is %d; send fewer of its samples at once", ErrTooLarge, len(v), maxSeriesBytes)
-	}
-	return into.Unmarshal(v)
 }
 
 func symbolsIn(raw []byte, o *Options) (symbols []string, err error) {

@@ -5,7 +5,11 @@
 // # Model
 //
 // A request has series, a series has labels and samples. Each sample becomes one event of a
-// topic of kind metric. Decode is pure: it turns a body into events, in order, and never waits.
+// topic of kind metric. Decode is pure: it finds what each series says and its samples, in
+// order, and never waits. What a series says is read when the pool does not know its bytes:
+// Prometheus sends the same ones every 15 seconds, and the pool remembers the checked series
+// (pool/series.go). A topic whose descriptors ask for more than a point's time, value and
+// start gets an event for each sample instead.
 //
 //	__name__              type, the metric's name
 //	service, user_id      the columns of these names, which tell series apart too

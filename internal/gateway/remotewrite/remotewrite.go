@@ -1,33 +1,37 @@
 package remotewrite
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // Write is what one request holds.
 type Write struct {
-	// Events are the samples that can be stored.
-	Events []schemas.Event
-	// From says of which series, from 0, each event is.
-	From    []int
-	Refused []Refusal
+	// Series are those of the request, in its order.
+	Series []Series
 	// Samples, Histograms and Exemplars count all that the request has.
 	Samples, Histograms, Exemplars int
 
-	series int
-	space  int // bytes that further events may have
+	points []sample
+	form   string
+	read   func(said []byte) (labels []label, unit, points string, err error)
+	space  int // bytes that the series and their samples may still have
 }
 
-// Refusal says why samples of a series did not become events.
-type Refusal struct {
-	Series int // from 0
-	Err    error
+// Series is one of a request.
+type Series struct {
+	// Said is all that the request says of it but its samples: equal bytes are equal series, of one version.
+	Said       []byte
+	Histograms int
+	long       bool // it says more than an event may have, and Said is empty
+	from, to   int  // its samples
 }
 
 // Options bound a request.
@@ -47,105 +51,121 @@ type sample struct {
 	ms, start int64
 }
 
-// identity is what all samples of a series have in common.
-type identity struct {
-	event schemas.Event
-	attrs []schemas.Attr
-}
-
 const nameLabel = "__name__"
 
-// identify makes an identity of a series' labels.
-func identify(labels []label, unit, points string) (s identity, err error) {
-	// A symbol of version 2.0 may be in any number of labels: none is looked through before their length is known.
+// maxSaidBytes bounds what a series says: an event has no room for more.
+const maxSaidBytes = 2 * schemas.MaxEventBytes
+
+// Event is what the samples of a series have in common: an event without time, value and start. word is the kind of points
+// that stands for a value which is not a number; else it is empty. The error is ErrSeries, or why the request is none.
+func (w *Write) Event(s *Series, word string) (e schemas.Event, err error) {
+	if s.long || len(s.Said) > maxSaidBytes {
+		return e, tooLong()
+	}
+	labels, unit, points, err := w.read(s.Said)
+	if err != nil {
+		return e, fmt.Errorf("%w: %w", ErrWrite, err)
+	}
+	return eventOf(labels, unit, cmp.Or(word, points))
+}
+
+func tooLong() error {
+	return fmt.Errorf("%w: its labels have more than %d bytes", ErrSeries, schemas.MaxEventBytes)
+}
+
+// eventOf is the event of a series' labels.
+func eventOf(labels []label, unit, points string) (e schemas.Event, err error) {
 	size := 0
 	for _, l := range labels {
 		if size += len(l.name) + len(l.value); size > schemas.MaxEventBytes {
-			return s, fmt.Errorf("%w: its labels have more than %d bytes", ErrSeries, schemas.MaxEventBytes)
+			return e, tooLong()
 		}
 	}
 	seen := make(map[string]bool, len(labels))
-	s.attrs = make([]schemas.Attr, 0, len(labels)+2)
+	e.Attrs = make([]schemas.Attr, 0, len(labels)+2)
 	for _, l := range labels {
 		switch {
 		case l.name == "":
-			return s, fmt.Errorf("%w: a label has no name", ErrSeries)
+			return e, fmt.Errorf("%w: a label has no name", ErrSeries)
 		case seen[l.name]:
-			return s, fmt.Errorf("%w: the label %.64q is there twice", ErrSeries, l.name)
+			return e, fmt.Errorf("%w: the label %.64q is there twice", ErrSeries, l.name)
 		case !utf8.ValidString(l.name) || !utf8.ValidString(l.value):
-			return s, fmt.Errorf("%w: the label %.64q is not UTF-8", ErrSeries, l.name)
+			return e, fmt.Errorf("%w: the label %.64q is not UTF-8", ErrSeries, l.name)
 		}
 		seen[l.name] = true
 		switch {
 		case l.value == "": // a label without a value is as none
 		case l.name == nameLabel:
-			s.event.Type = l.value
+			e.Type = l.value
 		case l.name == schemas.ColService:
-			s.event.Service = l.value
+			e.Service = l.value
 		case l.name == schemas.ColUserID:
-			s.event.UserID = l.value
+			e.UserID = l.value
 		default:
-			s.attrs = append(s.attrs, schemas.String(kinds.LabelKey(l.name), l.value))
+			e.Attrs = append(e.Attrs, schemas.String(kinds.LabelKey(l.name), l.value))
 		}
 	}
-	if s.event.Type == "" {
-		return s, fmt.Errorf("%w: it has no label %s", ErrSeries, nameLabel)
+	if e.Type == "" {
+		return e, fmt.Errorf("%w: it has no label %s", ErrSeries, nameLabel)
 	}
 	if unit != "" {
-		s.attrs = append(s.attrs, schemas.String(kinds.ColUnit, unit))
+		e.Attrs = append(e.Attrs, schemas.String(kinds.ColUnit, unit))
 	}
 	if points != "" {
-		s.attrs = append(s.attrs, schemas.String(kinds.ColPoints, points))
+		e.Attrs = append(e.Attrs, schemas.String(kinds.ColPoints, points))
 	}
-	return s, nil
+	return e, nil
 }
 
-// at is the series' event of a sample.
-func (s *identity) at(p sample) schemas.Event {
-	e := s.event
-	e.Time = time.UnixMilli(p.ms).UTC()
-	number, word := kinds.Number(p.value)
-	attrs := make([]schemas.Attr, 0, len(s.attrs)+3)
-	for _, a := range s.attrs {
-		if word == "" || a.Key != kinds.ColPoints {
-			attrs = append(attrs, a)
-		}
-	}
-	attrs = append(attrs, schemas.Float64(kinds.ColValue, number))
-	if word != "" {
-		attrs = append(attrs, schemas.String(kinds.ColPoints, word))
+// point is a sample as the columns have it, with the word for what is not a number.
+func (p sample) point() (pt pool.Point, word string, err error) {
+	pt.Value, word = kinds.Number(p.value)
+	if pt.Time, err = schemas.UnixNs(time.UnixMilli(p.ms)); err != nil {
+		return pt, word, err
 	}
 	if p.start > 0 && p.start <= p.ms {
-		attrs = append(attrs, schemas.Time(kinds.ColStart, time.UnixMilli(p.start).UTC()))
+		pt.Start = time.UnixMilli(p.start).UnixNano()
 	}
-	e.Attrs = attrs
-	return e
+	return pt, word, nil
 }
 
-// add adds the samples of one series. The error is ErrTooLarge.
-func (w *Write) add(o *Options, labels []label, unit, points string, samples []sample, histograms int) error {
-	at := w.series
-	if w.series++; w.series > o.MaxSamples {
+// What a series and a sample hold beside what the series says.
+const (
+	seriesBytes = 64
+	sampleBytes = 96
+)
+
+// begin adds a series. The error is ErrTooLarge.
+func (w *Write) begin(o *Options, v []byte) error {
+	if len(v) > maxSeriesBytes {
+		return fmt.Errorf("%w: a series has %d bytes, the limit is %d; send fewer of its samples at once", ErrTooLarge, len(v), maxSeriesBytes)
+	}
+	if len(w.Series) >= o.MaxSamples {
 		return fmt.Errorf("%w: more than %d series; send fewer at once", ErrTooLarge, o.MaxSamples)
 	}
-	w.Samples, w.Histograms = w.Samples+len(samples), w.Histograms+histograms
-	if w.Samples > o.MaxSamples {
+	w.Series = append(w.Series, Series{from: len(w.points), to: len(w.points)})
+	return w.take(o, seriesBytes)
+}
+
+// sample adds one to the last series, and histogram a native histogram, which is not kept.
+func (w *Write) sample(o *Options, p sample) error {
+	if w.Samples++; w.Samples > o.MaxSamples {
 		return fmt.Errorf("%w: more than %d samples; send fewer at once", ErrTooLarge, o.MaxSamples)
 	}
-	s, err := identify(labels, unit, points)
-	if err != nil {
-		w.Refused = append(w.Refused, Refusal{at, err})
-		return nil
-	}
-	if histograms > 0 {
-		w.Refused = append(w.Refused, Refusal{at, fmt.Errorf("native histograms are not kept: %d of metric %.64q; scrape classic histograms, or drop them by write_relabel_configs", histograms, s.event.Type)})
-	}
-	for _, p := range samples {
-		e := s.at(p)
-		if w.space -= e.Bytes(); w.space < 0 {
-			return fmt.Errorf("%w: its events have more than %d bytes; send fewer samples at once", ErrTooLarge, o.MaxBytes)
-		}
-		w.Events, w.From = append(w.Events, e), append(w.From, at)
+	w.points = append(w.points, p)
+	w.Series[len(w.Series)-1].to++
+	return w.take(o, sampleBytes)
+}
+
+func (w *Write) histogram() {
+	w.Histograms++
+	w.Series[len(w.Series)-1].Histograms++
+}
+
+// take takes of the bytes that a request may have.
+func (w *Write) take(o *Options, n int) error {
+	if w.space -= n; w.space < 0 {
+		return fmt.Errorf("%w: its samples have more than %d bytes; send fewer samples at once", ErrTooLarge, o.MaxBytes)
 	}
 	return nil
 }

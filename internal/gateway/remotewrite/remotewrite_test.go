@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 	"github.com/almanac-events/almanac/schemas"
@@ -37,6 +38,36 @@ func packed(t testing.TB, m interface{ Marshal() ([]byte, error) }) []byte {
 
 const stamp = 1770000000123
 
+// refusal is why a series is not taken.
+type refusal struct {
+	series int
+	err    error
+}
+
+// eventsOf are the events of a request, as a topic without descriptors has them.
+func eventsOf(w *Write) (events []schemas.Event, refused []refusal) {
+	for i := range w.Series {
+		s := &w.Series[i]
+		e, err := w.Event(s, "")
+		if err != nil {
+			refused = append(refused, refusal{i, err})
+			continue
+		}
+		for _, p := range w.points[s.from:s.to] {
+			pt, word, err := p.point()
+			if err == nil {
+				e, err = w.Event(s, word)
+			}
+			if err != nil {
+				refused = append(refused, refusal{i, err})
+				continue
+			}
+			events = append(events, schemas.PointOf(e, pt.Time, pt.Value, pt.Start))
+		}
+	}
+	return events, refused
+}
+
 // version1 has a series of each sort.
 func version1() *prompb.WriteRequest {
 	return &prompb.WriteRequest{
@@ -62,7 +93,8 @@ func TestDecode1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inputtest.Same(t, w.Events, `
+	events, bad := eventsOf(&w)
+	inputtest.Same(t, events, `
 ts 2026-02-02T02:40:00.123Z
 service api
 type up
@@ -79,35 +111,35 @@ type up
   job node
   label.unit x
   label.label.unit y
-  value:float 0
   points stale
+  value:float 0
 
 ts 2026-02-02T02:40:00.123Z
 type odd
-  value:float 0
   points nan
+  value:float 0
 
 ts 2026-02-02T02:40:00.124Z
 type odd
-  value:float 0
   points +inf
+  value:float 0
 
 ts 2026-02-02T02:40:00.125Z
 type odd
-  value:float 0
   points -inf
+  value:float 0
 `)
 	var refused []string
-	for _, r := range w.Refused {
-		refused = append(refused, r.Err.Error())
+	for _, r := range bad {
+		refused = append(refused, r.err.Error())
 	}
-	want := `bad series: it has no label __name__|bad series: the label "a" is there twice|native histograms are not kept: 1 of metric "native"; scrape classic histograms, or drop them by write_relabel_configs`
-	if got := strings.Join(refused, "|"); got != want || w.Refused[2].Series != 4 || w.Samples != 7 || w.Histograms != 1 {
+	want := `bad series: it has no label __name__|bad series: the label "a" is there twice`
+	if got := strings.Join(refused, "|"); got != want || bad[1].series != 3 || w.Samples != 7 || w.Histograms != 1 || w.Series[4].Histograms != 1 {
 		t.Errorf("%d samples, %d histograms, refused %s", w.Samples, w.Histograms, got)
 	}
 	topic := schemas.NewTopicOf(kinds.Metric, "metrics")
-	for i := range w.Events {
-		e := &w.Events[i]
+	for i := range events {
+		e := &events[i]
 		if err := topic.Check(e, e.Time.UnixNano(), e.Time.UnixNano()); err != nil {
 			t.Errorf("a topic refuses event %d: %v", i, err)
 		}
@@ -143,10 +175,11 @@ func version2() *writev2.Request {
 func TestDecode2(t *testing.T) {
 	t.Parallel()
 	w, err := Decode2(packed(t, version2()), options)
-	if err != nil || len(w.Refused) > 0 || w.Exemplars != 1 {
-		t.Fatal(err, w.Refused, w.Exemplars)
+	events, refused := eventsOf(&w)
+	if err != nil || len(refused) > 0 || w.Exemplars != 1 {
+		t.Fatal(err, refused, w.Exemplars)
 	}
-	inputtest.Same(t, w.Events, `
+	inputtest.Same(t, events, `
 ts 2026-02-02T02:40:00.123Z
 type sent_bytes_total
   host a
@@ -197,8 +230,9 @@ func TestLongSymbol(t *testing.T) {
 		r.Timeseries = append(r.Timeseries, one)
 	}
 	w, err := Decode2(packed(t, r), Options{MaxBytes: 20 << 20, MaxSamples: MaxSamples})
-	if err != nil || len(w.Events) != 1 || len(w.Refused) != 1000 || !strings.Contains(w.Refused[0].Err.Error(), "its labels have more than 65536 bytes") {
-		t.Errorf("%d events, %d refused, %v", len(w.Events), len(w.Refused), err)
+	events, refused := eventsOf(&w)
+	if err != nil || len(events) != 1 || len(refused) != 1000 || !strings.Contains(refused[0].err.Error(), "its labels have more than 65536 bytes") {
+		t.Errorf("%d events, %d refused, %v", len(events), len(refused), err)
 	}
 }
 
@@ -221,21 +255,21 @@ func TestDecodeRefusesTheWhole(t *testing.T) {
 		o      Options
 		want   error
 	}{
-		"not snappy":       {Decode1, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, options, ErrWrite},
-		"not protobuf":     {Decode1, s2.EncodeSnappy(nil, []byte("\x0a\xff")), options, ErrWrite},
-		"odd references":   {Decode2, packed(t, odd), options, ErrWrite},
-		"unknown symbol":   {Decode2, packed(t, far), options, ErrWrite},
-		"unknown unit":     {Decode2, packed(t, unit), options, ErrWrite},
-		"first symbol":     {Decode2, packed(t, first), options, ErrWrite},
-		"too large":        {Decode1, packed(t, version1()), Options{MaxBytes: 10, MaxSamples: 10}, ErrTooLarge},
-		"events too large": {Decode1, packed(t, version1()), small, ErrTooLarge},
-		"too many samples": {Decode1, packed(t, version1()), few, ErrTooLarge},
-		"too many series":  {Decode2, packed(t, version2()), few, ErrTooLarge},
-		"a series too big": {Decode1, packed(t, long), options, ErrTooLarge},
+		"not snappy":        {Decode1, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, options, ErrWrite},
+		"not protobuf":      {Decode1, s2.EncodeSnappy(nil, []byte("\x0a\xff")), options, ErrWrite},
+		"odd references":    {Decode2, packed(t, odd), options, ErrWrite},
+		"unknown symbol":    {Decode2, packed(t, far), options, ErrWrite},
+		"unknown unit":      {Decode2, packed(t, unit), options, ErrWrite},
+		"first symbol":      {Decode2, packed(t, first), options, ErrWrite},
+		"too large":         {Decode1, packed(t, version1()), Options{MaxBytes: 10, MaxSamples: 10}, ErrTooLarge},
+		"samples too large": {Decode1, packed(t, version1()), small, ErrTooLarge},
+		"too many samples":  {Decode1, packed(t, version1()), few, ErrTooLarge},
+		"too many series":   {Decode2, packed(t, version2()), few, ErrTooLarge},
+		"a series too big":  {Decode1, packed(t, long), options, ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if w, err := c.decode(c.body, c.o); !errors.Is(err, c.want) || len(w.Events) > 0 {
-				t.Errorf("%v, %d events", err, len(w.Events))
+			if w, err := c.decode(c.body, c.o); !errors.Is(err, c.want) || len(w.Series) > 0 {
+				t.Errorf("%v, %d series", err, len(w.Series))
 			}
 		})
 	}
@@ -247,18 +281,84 @@ func TestDecodeRecorded(t *testing.T) {
 	names := map[string]bool{}
 	for _, name := range []string{"prometheus-remote-write.1", "prometheus-remote-write.2"} {
 		w, err := Decode1(inputtest.Recorded(t, name).Body, options)
-		if err != nil || len(w.Refused) > 0 || len(w.Events) != w.Samples {
-			t.Fatalf("%s: %v, %v", name, err, w.Refused)
+		events, refused := eventsOf(&w)
+		if err != nil || len(refused) > 0 || len(events) != w.Samples {
+			t.Fatalf("%s: %v, %v", name, err, refused)
 		}
-		for i := range w.Events {
-			names[w.Events[i].Type] = true
-			if w.Events[i].Time.Before(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
-				t.Errorf("%s", w.Events[i].Time)
+		for i := range events {
+			names[events[i].Type] = true
+			if events[i].Time.Before(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
+				t.Errorf("%s", events[i].Time)
 			}
 		}
 	}
 	if !names["up"] {
 		t.Errorf("%d metrics, and not up", len(names))
+	}
+}
+
+// A series says the same whatever its samples are, and what comes between its labels; another one says something else.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	field := func(b []byte, number protowire.Number, m interface{ Marshal() ([]byte, error) }) []byte {
+		raw, err := m.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), raw)
+	}
+	a, b := &prompb.Label{Name: "__name__", Value: "up"}, &prompb.Label{Name: "job", Value: "node"}
+	one := func(value float64) *prompb.Sample { return &prompb.Sample{Value: value, Timestamp: stamp} }
+	together := field(field(field(nil, labelsOf1, a), labelsOf1, b), samplesOf1, one(1))
+	apart := field(field(field(nil, labelsOf1, a), samplesOf1, one(2)), labelsOf1, b)
+	after := field(field(field(nil, samplesOf1, one(3)), labelsOf1, a), labelsOf1, b)
+	other := field(field(field(nil, labelsOf1, b), labelsOf1, a), samplesOf1, one(4))
+	var body []byte
+	for _, series := range [][]byte{together, apart, after, other} {
+		body = protowire.AppendBytes(protowire.AppendTag(body, seriesOf1, protowire.BytesType), series)
+	}
+	w, err := Decode1(s2.EncodeSnappy(nil, body), options)
+	if err != nil || len(w.Series) != 4 {
+		t.Fatal(err, len(w.Series))
+	}
+	said := string(w.Series[0].Said)
+	if string(w.Series[1].Said) != said || string(w.Series[2].Said) != said || string(w.Series[3].Said) == said {
+		t.Errorf("series say %q, %q, %q, %q", said, w.Series[1].Said, w.Series[2].Said, w.Series[3].Said)
+	}
+	events, refused := eventsOf(&w)
+	if len(events) != 4 || len(refused) > 0 {
+		t.Fatal(events, refused)
+	}
+	for i := range events {
+		if v, _ := events[i].Attrs[1].AsFloat64(); v != float64(i+1) || events[i].Type != "up" {
+			t.Errorf("sample %d is %+v", i, events[i])
+		}
+	}
+	// Of version 2.0 the numbers of symbols differ between requests, and unit and type tell series apart.
+	request := func(more []string, unit, labels string, kind writev2.Metadata_MetricType) string {
+		symbols := writev2.NewSymbolTable()
+		for _, m := range more {
+			symbols.Symbolize(m)
+		}
+		refs := []uint32{symbols.Symbolize("__name__"), symbols.Symbolize("up"), symbols.Symbolize("job"), symbols.Symbolize(labels)}
+		w, err := Decode2(packed(t, &writev2.Request{Timeseries: []writev2.TimeSeries{
+			{LabelsRefs: refs, Samples: []writev2.Sample{{Value: 1, Timestamp: stamp}}, Metadata: writev2.Metadata{Type: kind, UnitRef: symbols.Symbolize(unit)}},
+		}, Symbols: symbols.Symbols()}), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(w.Series[0].Said)
+	}
+	gauge, counter := writev2.Metadata_METRIC_TYPE_GAUGE, writev2.Metadata_METRIC_TYPE_COUNTER
+	if request(nil, "s", "a", gauge) != request([]string{"x", "y"}, "s", "a", gauge) {
+		t.Error("the same series of version 2.0 says something else")
+	}
+	all := map[string]bool{}
+	for _, said := range []string{request(nil, "s", "a", gauge), request(nil, "b", "a", gauge), request(nil, "s", "b", gauge), request(nil, "s", "a", counter), request(nil, "", "a", gauge)} {
+		all[said] = true
+	}
+	if len(all) != 5 {
+		t.Errorf("5 series say %d things", len(all))
 	}
 }
 
@@ -274,12 +374,13 @@ func FuzzDecode(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrWrite) && !errors.Is(err, ErrTooLarge) {
 			t.Fatal(err)
 		}
-		if len(w.Events) != len(w.From) || len(w.Events) > w.Samples || w.Samples > 1000 {
-			t.Fatalf("%d events of %d samples", len(w.Events), w.Samples)
+		events, _ := eventsOf(&w)
+		if len(events) > w.Samples || w.Samples > 1000 || len(w.Series) > 1000 {
+			t.Fatalf("%d events of %d samples", len(events), w.Samples)
 		}
-		for i := range w.Events {
-			if w.Events[i].Type == "" || w.Events[i].Time.IsZero() && w.Events[i].Time.UnixMilli() != time.Time.UnixMilli(time.Time{}) {
-				t.Fatalf("%+v", w.Events[i])
+		for i := range events {
+			if events[i].Type == "" || events[i].Time.IsZero() {
+				t.Fatalf("%+v", events[i])
 			}
 		}
 	})

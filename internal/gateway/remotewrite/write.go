@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -94,23 +95,21 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) (int, error) {
 	case err != nil:
 		return 0, request.Refuse(http.StatusBadRequest, "bad_write", err.Error(), "")
 	}
-	if err := req.Grow(r.Context(), o.MaxBytes-write.space); err != nil {
-		return 0, err
-	}
 	return store(r, req, to, &write)
 }
 
-// store takes the events of a request and answers for those it refuses.
+// store takes the samples of a request and answers for those it refuses.
 func store(r *http.Request, req *pool.Request, to *pool.Target, write *Write) (int, error) {
 	refused := refusals{n: write.Histograms}
-	for _, one := range write.Refused {
-		refused.name(one.Series, one.Err)
-		to.Refuse(one.Err)
-	}
-	for i := range write.Events {
-		if err := to.Add(write.Events[i]); err != nil {
-			refused.name(write.From[i], err)
+	to.ExpectPoints(write.Samples)
+	a := adder{to: to, write: write, refused: &refused}
+	for i := range write.Series {
+		if err := a.add(i, &write.Series[i]); err != nil {
+			return 0, err
 		}
+	}
+	if err := req.Grow(r.Context(), request.MaxBytes-write.space+a.held+a.series); err != nil {
+		return 0, err
 	}
 	n := req.Len()
 	refused.n += write.Samples - n
@@ -120,6 +119,87 @@ func store(r *http.Request, req *pool.Request, to *pool.Target, write *Write) (i
 		}
 	}
 	return n, refused.answer(write.Samples + write.Histograms)
+}
+
+// adder adds the samples of a request to its topic.
+type adder struct {
+	to      *pool.Target
+	write   *Write
+	refused *refusals
+	held    int // bytes of events that are no points of a series
+
+	known  *pool.Series // the last one
+	series int          // bytes of all
+}
+
+// add adds the samples of series i. Its error is that of the whole request.
+func (a *adder) add(i int, s *Series) error {
+	if s.Histograms > 0 || s.from == s.to {
+		e, err := a.write.Event(s, "")
+		if err != nil {
+			return a.refuse(i, err)
+		}
+		if s.Histograms > 0 {
+			err = fmt.Errorf("native histograms are not kept: %d of metric %.64q; scrape classic histograms, or drop them by write_relabel_configs", s.Histograms, e.Type)
+			if err = a.refuse(i, err); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range a.write.points[s.from:s.to] {
+		switch err := a.sample(i, s, p); {
+		case errors.Is(err, ErrSeries):
+			return a.refuse(i, err) // once for all its samples
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// sample adds one sample: as a point of a series that the pool knows, or else as an event. Its error is that of the
+// whole request, or ErrSeries.
+func (a *adder) sample(i int, s *Series, p sample) error {
+	pt, word, err := p.point()
+	if err != nil {
+		return a.refuse(i, err)
+	}
+	known, err := a.to.Series(a.write.form, s.Said, word, func() (schemas.Event, error) { return a.write.Event(s, word) })
+	switch {
+	case errors.Is(err, ErrSeries):
+		return err
+	case err != nil:
+		return a.refuse(i, err)
+	case known != nil:
+		if a.known != known {
+			a.known, a.series = known, a.series+known.Bytes()
+		}
+		err = a.to.AddPoint(known, pt)
+	default:
+		e, bad := a.write.Event(s, word)
+		if bad != nil {
+			return bad
+		}
+		e = schemas.PointOf(e, pt.Time, pt.Value, pt.Start)
+		if a.held += e.Bytes(); a.held > request.MaxBytes {
+			return request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("%v: its events have more than %d bytes; send fewer samples at once", ErrTooLarge, request.MaxBytes), "")
+		}
+		err = a.to.Add(e)
+	}
+	if err != nil {
+		a.refused.name(i, err)
+	}
+	return nil
+}
+
+// refuse notes why a sample, or a series, is not taken; a request that cannot be read ends with it.
+func (a *adder) refuse(i int, err error) error {
+	if errors.Is(err, ErrWrite) {
+		return request.Refuse(http.StatusBadRequest, "bad_write", err.Error(), "")
+	}
+	a.refused.name(i, err)
+	a.to.Refuse(err)
+	return nil
 }
 
 // decoder is that of the request's message; what is not known is 415, as the specification
