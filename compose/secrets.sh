@@ -58,5 +58,6 @@ chmod 644 "$accounts/almanac.xml" # digests: the server's user reads it
 chmod 755 "$accounts"
 
 almanac token add compose --tokens-file "$out/tokens.yaml" --write '*' --read '*' --sql --operate '*' > token
+almanac token add prometheus --tokens-file "$out/tokens.yaml" --metrics > metrics-token
 touch made
 [ "$(id -u)" != 0 ] || chown -R 10001:10001 "$out"

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -56,6 +57,7 @@ networkPolicy:
   metrics: [{namespaceSelector: {matchLabels: {name: monitoring}}}]
   nats: {to: [{podSelector: {matchLabels: {app: nats}}}], port: 4222}
   clickhouse: {port: 8443}
+monitoring: {enabled: true, labels: {release: kube-prometheus-stack}, token: {secret: almanac-metrics}, serverName: almanac.logs.svc, ca: {secret: almanac-ca}}
 `,
 }
 
@@ -108,6 +110,9 @@ var kinds = map[string]func() any{
 	"batch/v1/Job":                       func() any { return new(batch.Job) },
 	"policy/v1/PodDisruptionBudget":      func() any { return new(policy.PodDisruptionBudget) },
 	"networking.k8s.io/v1/NetworkPolicy": func() any { return new(networking.NetworkPolicy) },
+	// Those of Prometheus' operator.
+	"monitoring.coreos.com/v1/PodMonitor":     func() any { return new(monitoring.PodMonitor) },
+	"monitoring.coreos.com/v1/PrometheusRule": func() any { return new(monitoring.PrometheusRule) },
 }
 
 var between = regexp.MustCompile(`(?m)^---\n`)
@@ -288,18 +293,85 @@ func TestParts(t *testing.T) {
 // What is missing or unknown ends the rendering with a sentence that names it.
 func TestRefusals(t *testing.T) {
 	for text, says := range map[string]string{
-		`{tls: {existing: t}}`:                                                              "secrets.existing",
-		`{secrets: {existing: s}}`:                                                          "tls.existing",
-		`{secrets: {existing: s}, tls: {cert: c}}`:                                          "tls.cert and tls.key",
-		`{secrets: {given: {nats-setup: x}}, tls: {existing: t}}`:                           "nats-router is missing",
-		`{secrets: {existing: s, with: [nats-ca]}, tls: {existing: t}}`:                     "nats-ca is not a key",
-		`{secrets: {existing: s}, tls: {existing: t}, replicas: 3}`:                         "replicas",
-		`{secrets: {existing: s}, tls: {existing: t}, router: {replica: 3}}`:                "replica",
-		`{secrets: {existing: s}, tls: {existing: t}, networkPolicy: {client: []}}`:         "client",
-		`{secrets: {existing: s}, tls: {existing: t}, gateway: {service: {typ: NodePort}}}`: "typ",
+		`{tls: {existing: t}}`:                                                                          "secrets.existing",
+		`{secrets: {existing: s}}`:                                                                      "tls.existing",
+		`{secrets: {existing: s}, tls: {cert: c}}`:                                                      "tls.cert and tls.key",
+		`{secrets: {given: {nats-setup: x}}, tls: {existing: t}}`:                                       "nats-router is missing",
+		`{secrets: {existing: s, with: [nats-ca]}, tls: {existing: t}}`:                                 "nats-ca is not a key",
+		`{secrets: {existing: s}, tls: {existing: t}, replicas: 3}`:                                     "replicas",
+		`{secrets: {existing: s}, tls: {existing: t}, router: {replica: 3}}`:                            "replica",
+		`{secrets: {existing: s}, tls: {existing: t}, networkPolicy: {client: []}}`:                     "client",
+		`{secrets: {existing: s}, tls: {existing: t}, gateway: {service: {typ: NodePort}}}`:             "typ",
+		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enabled: true}}`:                     "monitoring.token.secret",
+		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enabled: true, token: {secret: s}}}`: "monitoring.serverName",
+		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enable: true}}`:                      "enable",
 	} {
 		if _, err := render(t, text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+}
+
+// The alerts of the chart are those of deploy/prometheus, and the monitor finds each part at the port that shows its numbers,
+// under the job that the alerts ask for.
+func TestMonitoring(t *testing.T) {
+	for name, text := range values {
+		got, err := render(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rules *monitoring.PrometheusRule
+		var monitor *monitoring.PodMonitor
+		var parts []*apps.Deployment
+		for _, object := range decode(t, got) {
+			switch o := object.(type) {
+			case *monitoring.PrometheusRule:
+				rules = o
+			case *monitoring.PodMonitor:
+				monitor = o
+			case *apps.Deployment:
+				parts = append(parts, o)
+			}
+		}
+		if name != "given" {
+			if rules != nil || monitor != nil {
+				t.Errorf("%s: it was not asked for", name)
+			}
+			continue
+		}
+		if rules == nil || monitor == nil {
+			t.Fatalf("%s: no PrometheusRule or no PodMonitor", name)
+		}
+		data, err := os.ReadFile("prometheus/almanac.rules.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want monitoring.PrometheusRuleSpec
+		if err := yaml.UnmarshalStrict(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		if len(want.Groups) == 0 || !reflect.DeepEqual(rules.Spec, want) {
+			t.Errorf("the chart has other alerts than deploy/prometheus:\n%+v", rules.Spec)
+		}
+		for _, labels := range []map[string]string{rules.Labels, monitor.Labels} {
+			if labels["release"] != "kube-prometheus-stack" {
+				t.Errorf("Prometheus does not select %v", labels)
+			}
+		}
+		at := monitor.Spec.PodMetricsEndpoints[0]
+		for _, p := range parts {
+			labels := p.Spec.Template.Labels
+			for key, value := range monitor.Spec.Selector.MatchLabels {
+				if labels[key] != value {
+					t.Errorf("the monitor does not select %s", p.Name)
+				}
+			}
+			if job := labels[monitor.Spec.JobLabel]; !strings.Contains(string(data), `job="`+job+`"`) {
+				t.Errorf("%s is scraped as the job %q, which no alert asks for", p.Name, job)
+			}
+			if !slices.ContainsFunc(p.Spec.Template.Spec.Containers[0].Ports, func(port core.ContainerPort) bool { return at.Port != nil && port.Name == *at.Port }) {
+				t.Errorf("%s has no port %v", p.Name, at.Port)
+			}
 		}
 	}
 }

@@ -220,7 +220,11 @@ func TestComposeRuns(t *testing.T) {
 			made[f.Name()] = string(data)
 		}
 	}
-	for _, m := range secretFile.FindAllStringSubmatch(text, -1) {
+	scraper, err := os.ReadFile("../../deploy/prometheus/prometheus.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range secretFile.FindAllStringSubmatch(text+string(scraper), -1) {
 		if made[strings.TrimSuffix(m[1], ".")] == "" {
 			t.Errorf("nothing makes %s", m[0])
 		}
@@ -257,7 +261,7 @@ func TestComposeRuns(t *testing.T) {
 	command := func(service string) (all []string) {
 		for _, a := range c.Services[service].Command {
 			if service != "gateway" { // several share an address here
-				a = strings.Replace(a, "127.0.0.1:7070", "127.0.0.1:0", 1)
+				a = strings.Replace(a, "0.0.0.0:7070", "127.0.0.1:0", 1)
 			}
 			all = append(all, place.Replace(a))
 		}
@@ -310,6 +314,21 @@ func TestComposeRuns(t *testing.T) {
 		_ = resp.Body.Close()
 		if err != nil || strings.TrimSpace(string(text)) != want {
 			t.Errorf("%s by the gateway: %s %s, %v; want %s", ask, resp.Status, text, err, want)
+		}
+	}
+	for path, want := range map[string]int{"/metrics": http.StatusOK, "/v1/topics": http.StatusForbidden} { // Prometheus' token
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+listen+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(made["metrics-token"]))
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("GET %s as Prometheus: %s, want %d", path, resp.Status, want)
 		}
 	}
 	contains(t, as("cli").ok("", "sql", "-o", "ndjson", "SELECT currentUser() AS who"), `"`+access.UserReader+`"`)
