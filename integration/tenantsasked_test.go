@@ -130,8 +130,12 @@ var nameOf = map[*operations.Operation]string{
 // one makes a random request.
 func (a *asking) one() {
 	a.t.Helper()
-	if a.r.IntN(5) == 0 {
+	switch a.r.IntN(10) {
+	case 0, 1:
 		a.promQL()
+		return
+	case 2:
+		a.logQL()
 		return
 	}
 	asked := slices.DeleteFunc(slices.Clone(operations.All), func(o *operations.Operation) bool { return o == &operations.Tail || nameOf[o] == "" && a.r.IntN(4) > 0 })
@@ -228,6 +232,28 @@ func (a *asking) promQL() {
 		q = url.Values{"match[]": {pick(a.r, []string{`{__name__=~".+"}`, `cpu`, `cpu{tenant="b"}`, `{host=~"z.*"}`, `{tenant!="a"}`})}}
 	}
 	a.compare("PromQL", http.MethodGet, "/t/points/api/v1/"+rest, "/t/pointsalone/api/v1/"+rest, q, "", "", true, operations.LimitedRows)
+}
+
+func (a *asking) logQL() {
+	a.t.Helper()
+	selectors := []string{`{}`, `{} | tenant="b"`, `{} | tenant!="a"`, `{level="error"}`, `{} |= "z"`, `{} |~ "(?i)^z"`, `{service=~".+"} | host=~"z.*"`, `{} | json | tenant="b" or level="info"`, `{plan=~"m|z.*"}`, `{} | size < 20`}
+	numbers := []string{`sum(count_over_time(S [1h]))`, `sum by (host, plan) (rate(S [10m]))`, `topk(3, sum by (user_id) (bytes_over_time(S [1h])))`, `max_over_time(S | unwrap size [1h]) by (host)`, `sum by (tenant) (count_over_time(S [5m]))`}
+	at := func(d time.Duration) string { return strconv.FormatInt(a.begin.Add(d).UnixNano(), 10) }
+	s := pick(a.r, selectors)
+	q := url.Values{"query": {s}, "start": {at(0)}, "end": {at(time.Duration(a.r.IntN(8000)) * time.Second)}}
+	rest := pick(a.r, []string{"query_range", "query_range", "query", "labels", "label/host/values", "label/service/values", "label/plan/values", "series", "index/stats", "index/volume", "index/volume_range", "detected_fields", "detected_labels", "detected_field/tenant/values"})
+	switch {
+	case rest == "query" || rest == "query_range" && a.r.IntN(2) == 0:
+		q.Set("query", strings.Replace(pick(a.r, numbers), "S", s, 1))
+		q.Set("step", "300")
+		q.Set("time", q.Get("end"))
+	case rest == "series":
+		q.Set("match[]", s)
+	case strings.HasPrefix(rest, "index/volume"):
+		q.Set("targetLabels", pick(a.r, []string{"host", "service_name,level", "tenant"}))
+	}
+	// The name of the topic, and where an event stands, tell the shared topic from the other one.
+	a.compare("LogQL", http.MethodGet, "/t/app/loki/api/v1/"+rest, "/t/appalone/loki/api/v1/"+rest, q, "", "", false, operations.LimitedRows)
 }
 
 // compare asks as the first tenant, of the shared topic, and as who may read all, of the first's own.

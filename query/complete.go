@@ -99,7 +99,7 @@ func (r *Reader) Fields(ctx context.Context, req CompleteRequest) (*FieldNames, 
 		out.Fields = append(out.Fields, FieldCount{f, n})
 	}
 	for _, v := range mostFrequent(s.cells, sampledOthers) {
-		out.Fields = append(out.Fields, FieldCount{filter.Field{Name: filter.AttributeName(v.Value), Want: filter.AttributeWant()}, v.Count})
+		out.Fields = append(out.Fields, FieldCount{filter.Field{Name: filter.AttributeName(v.Value), Want: filter.AttributeWant(), Attribute: v.Value}, v.Count})
 	}
 	out.Fields = out.Fields[:min(len(out.Fields), req.Limit)]
 	return out, nil

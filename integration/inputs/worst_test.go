@@ -166,6 +166,23 @@ func worstOf() map[string][]worst {
 		"GET /v1/timers/{group}/config": {{}}, "PUT /v1/timers/{group}/config": json0(), "GET /v1/timers/{group}/{id}": {{}}, "PATCH /v1/timers/{group}/{id}": json0(), "DELETE /v1/timers/{group}/{id}": {{}},
 		"POST /v1/timers/{group}/{id}/fire": {{}}, "POST /v1/timers/{group}/{id}/retry": {{}}, "GET /v1/timers/{group}/{id}/history": {{}},
 	}
+	const loki = "/loki/api/v1/"
+	logQL := func(rest string, more ...string) (out []worst) {
+		for _, q := range []string{
+			`{}` + strings.Repeat(` | a = "x" or b > 1`, 800), `{} | ` + nested("(", "a=1", ")", 4000), `{} |~ "` + nested("(", "a{1,1000}", "){1,1000}", 6) + `"`, `{}` + strings.Repeat(` |~ "(a+)+$"`, 1200),
+			`{} | line_format "` + strings.Repeat("{{__line__}}", 1200) + `"`, `sum by (user_id, id, message) (count_over_time({}[20000w]))`, `topk(100000, count_over_time({} | json [5m]))`,
+			`quantile_over_time(0.9, {} | json | unwrap status [20000w]) by (id)`, nested("sum(", "count_over_time({}[1m])", ")", 2500), strings.TrimSuffix(strings.Repeat("1 + ", 5000), "+ "),
+		} {
+			out = append(out, asks(append([]string{"query", q, "start", "0", "end", "4102444800000000000", "limit", "5000"}, more...)...))
+		}
+		w := asks(append([]string{"query", `{}`, "start", "0", "end", "4102444800000000000", "limit", "5000", "targetLabels", "user_id,message,id"}, more...)...)
+		return append(out, w, worst{path: "/t/app" + loki + rest, query: w.query}, sends("query="+url.QueryEscape(nested("(", "1", ")", 400_000)), "Content-Type", "application/x-www-form-urlencoded"))
+	}
+	for _, rest := range []string{"query", "query_range", "labels", "label/{name}/values", "series", "index/stats", "index/volume", "index/volume_range", "detected_fields", "detected_labels", "detected_field/{name}/values"} {
+		all["GET "+loki+rest] = logQL(rest, "step", "1w")
+		all["POST "+loki+rest] = logQL(rest, "match[]", `{}`)[10:]
+	}
+	all["GET "+loki+"query_range"] = append(all["GET "+loki+"query_range"], asks("query", `rate({}[1ms])`, "start", "0", "end", "4102444800", "step", "1"), asks("query", `rate({}[9999999h])`, "start", "1764000000", "end", "1764010999", "step", "1"))
 	for _, below := range []string{"", "/t/{topic}"} {
 		prom := below + "/api/v1/"
 		all["GET "+prom+"query"] = expressions("time", "1770000000")

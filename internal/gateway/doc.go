@@ -5,7 +5,7 @@
 // # Model
 //
 //	listeners ──▶ one input per protocol ──▶ pool ──▶ producers ──▶ EVENTS
-//	          └─▶ api, promapi ──▶ query
+//	          └─▶ api, promapi, lokiread ──▶ query
 //
 // An input is a package of its own. It has a pure decoder from bytes to events and
 // refusals, and a thin shell that speaks the protocol. Inputs do not import each other.

@@ -15,12 +15,14 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/elastic"
 	"github.com/almanac-events/almanac/internal/gateway/lines"
+	"github.com/almanac-events/almanac/internal/gateway/lokiread"
 	"github.com/almanac-events/almanac/internal/gateway/otlp"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/promapi"
 	"github.com/almanac-events/almanac/internal/gateway/recording"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/gateway/syslog"
+	"github.com/almanac-events/almanac/query/logql"
 	"github.com/almanac-events/almanac/query/prometheus"
 )
 
@@ -185,6 +187,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping, reads.Rates = g.stopped, g.parts.Pool
 		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
+		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader)}).Add(mux)
 		served := api.New(reads)
 		served.Add(mux)
 		g.parts.Background = append(g.parts.Background, served.Run)

@@ -99,7 +99,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 			}
 		}
 	}
-	for _, more := range []string{"/loki/api/v1/push", "/t/app/loki/api/v1/push", "/api/v1/write", "/elastic/_bulk", "/elastic/app/_bulk", "/clickhouse", "/api/v1/query"} {
+	for _, more := range []string{"/loki/api/v1/push", "/t/app/loki/api/v1/push", "/api/v1/write", "/elastic/_bulk", "/elastic/app/_bulk", "/clickhouse", "/api/v1/query", "/loki/api/v1/query_range", "/t/app/loki/api/v1/series"} {
 		routes = append(routes, route{"http", http.MethodPost, more})
 	}
 	for _, more := range []string{"/", "/_bulk", "/_cat/health"} {

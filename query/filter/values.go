@@ -60,16 +60,18 @@ type Field struct {
 	Want string `json:"want"`
 	// Text reports that the field is text, which an event may lack.
 	Text bool `json:"-"`
+	// Attribute is the name of an attribute as events have it; empty: it is a column.
+	Attribute string `json:"-"`
 }
 
 // ColumnsOf returns the columns and promoted fields of a topic, in their order.
 func ColumnsOf(t *schemas.Topic) (out []Field) {
 	for _, b := range baseFields {
-		out = append(out, Field{b.name, typeFacts[b.typ].want, b.typ == typeText})
+		out = append(out, Field{Name: b.name, Want: typeFacts[b.typ].want, Text: b.typ == typeText})
 	}
 	for _, f := range t.Fields {
 		typ := promotedTypes[f.Type]
-		out = append(out, Field{f.Name, typeFacts[typ].want, typ == typeText})
+		out = append(out, Field{Name: f.Name, Want: typeFacts[typ].want, Text: typ == typeText})
 	}
 	return out
 }

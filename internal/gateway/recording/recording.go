@@ -70,7 +70,7 @@ func Handler(mux *http.ServeMux, cfg Config) http.Handler {
 }
 
 // asks reports whether a route's answer has what topics hold. The API declares it; of the routes beside it, those of
-// Prometheus read.
+// Prometheus and Loki read, but for the two that take samples and lines.
 func asks(pattern string) bool {
 	if op := operations.Of(pattern); op != nil {
 		return op.Access == operations.Reads || op.Access == operations.ReadsAndWrites
@@ -79,8 +79,10 @@ func asks(pattern string) bool {
 	if !ok { // whole trees: an input, and what is not found
 		return false
 	}
-	prometheus := strings.HasPrefix(strings.TrimPrefix(path, "/t/{topic}"), "/api/v1/") && !strings.HasSuffix(path, "/write")
-	return method == http.MethodGet || method == http.MethodPost && prometheus
+	below := strings.TrimPrefix(path, "/t/{topic}")
+	prometheus := strings.HasPrefix(below, "/api/v1/") && !strings.HasSuffix(path, "/write")
+	loki := strings.HasPrefix(below, "/loki/api/v1/") && !strings.HasSuffix(path, "/push")
+	return method == http.MethodGet || method == http.MethodPost && (prometheus || loki)
 }
 
 // private reports whether what a request carries is not recorded: names of an erasure are in the ledger alone, and

@@ -1,0 +1,184 @@
+package lokiread
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/query/logql"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Bounds of requests.
+const (
+	maxQueries = 8
+	formBytes  = 1 << 20
+	// maxTime of a query: Grafana gives up after half a minute, and Loki's default is a minute.
+	maxTime = time.Minute
+)
+
+// HeaderTenant names the topic where the path names none.
+const HeaderTenant = "X-Scope-OrgID"
+
+// Config of the API.
+type Config struct {
+	Engine *logql.Engine
+	// Anyone says that nothing is asked of who reads: for an API that only this process reaches.
+	Anyone bool
+	// Version of this program, for buildinfo.
+	Version string
+}
+
+// API serves reads.
+type API struct {
+	cfg   Config
+	slots chan struct{}
+}
+
+// New prepares the API.
+func New(cfg Config) *API { return &API{cfg: cfg, slots: make(chan struct{}, maxQueries)} }
+
+// Path of the API, after /t/TOPIC or nothing.
+const Path = "/loki/api/v1/"
+
+// Add adds the routes.
+func (a *API) Add(mux *http.ServeMux) {
+	for path, f := range map[string]serve{
+		"query": a.query, "query_range": a.queryRange,
+		"labels": a.labels, "label": a.labels, "label/{name}/values": a.values, "series": a.series,
+		"index/stats": a.stats, "index/volume": a.volume, "index/volume_range": a.volumeRange,
+		"detected_labels": a.detectedLabels, "detected_fields": a.detectedFields, "detected_field/{name}/values": a.detectedValues,
+		"patterns": a.patterns, "status/buildinfo": a.buildinfo,
+	} {
+		for _, below := range []string{"", "/t/{topic}"} {
+			mux.HandleFunc("GET "+below+Path+path, a.handle(f))
+			mux.HandleFunc("POST "+below+Path+path, a.handle(f))
+		}
+	}
+}
+
+// serve answers a request, or returns why not. What it returns is written as JSON.
+type serve func(r *http.Request, s logql.Scope) (any, error)
+
+// refusal is an error with its status.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (e *refusal) Error() string { return e.text }
+
+func badRequest(format string, args ...any) error {
+	return &refusal{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// handle reads the form, bounds the request and writes its answer.
+func (a *API) handle(f serve) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, scope := access.From(r.Context()), a.scope(r)
+		if err := a.may(who, scope.Topic); err != nil {
+			fail(w, err)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, formBytes)
+		if err := r.ParseForm(); err != nil {
+			fail(w, badRequest("the form cannot be read: %v", err))
+			return
+		}
+		select {
+		case a.slots <- struct{}{}:
+		default:
+			fail(w, &refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d queries are under way; ask again in a second", maxQueries)})
+			return
+		}
+		defer func() { <-a.slots }()
+		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error {
+			if now.Where != who.Where {
+				return access.ErrUnauthenticated // it asks again, within the limit of now
+			}
+			return a.may(now, scope.Topic)
+		})
+		defer stop()
+		ctx, cancel := context.WithTimeout(filter.WithLimit(allowed, who.Where), maxTime)
+		defer cancel()
+		answer, err := f(r.WithContext(ctx), scope)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		write(w, answer)
+	}
+}
+
+// scope is what a request may read.
+func (a *API) scope(r *http.Request) logql.Scope {
+	s := logql.Scope{Topic: r.PathValue("topic")}
+	if tenant := r.Header.Get(HeaderTenant); s.Topic == "" && schemas.ValidateTopicName(tenant) == nil {
+		s.Topic = tenant
+	}
+	if !a.cfg.Anyone {
+		who := access.From(r.Context())
+		s.May = func(topic string) bool { return who.May(access.Read, topic) == nil }
+	}
+	return s
+}
+
+// may returns why who asks may not read a topic, or any where none is named.
+func (a *API) may(who *access.Principal, topic string) error {
+	if a.cfg.Anyone {
+		return nil
+	}
+	err := who.MaySome(access.Read)
+	if topic != "" {
+		err = who.May(access.Read, topic)
+	}
+	err = who.Refused(err)
+	switch {
+	case err == nil:
+		return nil
+	case who.Name == "":
+		return &refusal{http.StatusUnauthorized, err.Error()}
+	}
+	return &refusal{http.StatusForbidden, err.Error()}
+}
+
+// refused turns an error of the parts below into a status and a text.
+func refused(err error) *refusal {
+	var own *refusal
+	var query *logql.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &query):
+		return &refusal{http.StatusBadRequest, err.Error()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &refusal{http.StatusGatewayTimeout, fmt.Sprintf("the query took longer than %s: narrow its range, or select by labels first", maxTime)}
+	case errors.Is(err, budget.ErrFull):
+		return &refusal{http.StatusServiceUnavailable, err.Error()}
+	case errors.Is(err, filter.ErrLimit):
+		return &refusal{http.StatusForbidden, err.Error()}
+	case errors.Is(err, schemas.ErrUnknownTopic):
+		return &refusal{http.StatusNotFound, err.Error() + ": declare it with `almanac topics apply NAME`, or correct its name"}
+	case errors.Is(err, schemas.ErrRequest):
+		return &refusal{http.StatusBadRequest, err.Error()}
+	}
+	return &refusal{http.StatusInternalServerError, err.Error()}
+}
+
+func fail(w http.ResponseWriter, err error) {
+	e := refused(err)
+	if e.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(cmp.Or(e.status, http.StatusInternalServerError))
+	_, _ = fmt.Fprintln(w, e.text)
+}

@@ -1,0 +1,164 @@
+package lokiread
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/query/logql"
+)
+
+// flagsHeader is how a client asks that labels of a stream, structured metadata and what was parsed come apart.
+const (
+	flagsHeader = "X-Loki-Response-Encoding-Flags"
+	categorized = "categorize-labels"
+)
+
+// result is the data of an answer.
+type result struct {
+	ResultType    string         `json:"resultType"`
+	Result        any            `json:"result"`
+	EncodingFlags []string       `json:"encodingFlags,omitempty"`
+	Stats         map[string]any `json:"stats"`
+}
+
+func success(data any) map[string]any { return map[string]any{"status": "success", "data": data} }
+
+// query answers a question for numbers at one instant.
+func (a *API) query(r *http.Request, s logql.Scope) (any, error) {
+	q, err := logql.Parse(r.FormValue("query"))
+	if err != nil {
+		return nil, err
+	}
+	at := time.Now().UTC()
+	if text := r.FormValue("time"); text != "" {
+		if at, err = parseTime(text); err != nil {
+			return nil, err
+		}
+	}
+	if q.Log != nil {
+		return nil, badRequest("log queries are not supported as an instant query type, please change your query to a range query type")
+	}
+	all, scalar, err := a.cfg.Engine.Numbers(r.Context(), s, q.Metric, logql.Steps{Start: at, End: at})
+	if err != nil {
+		return nil, err
+	}
+	if scalar {
+		return success(result{ResultType: "scalar", Result: sample(all[0].Points[0]), Stats: map[string]any{}}), nil
+	}
+	out := make([]any, len(all))
+	for i := range all {
+		out[i] = map[string]any{"metric": all[i].Labels, "value": sample(all[i].Points[0])}
+	}
+	return success(result{ResultType: "vector", Result: out, Stats: map[string]any{}}), nil
+}
+
+func (a *API) queryRange(r *http.Request, s logql.Scope) (any, error) {
+	q, err := logql.Parse(r.FormValue("query"))
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := span(r)
+	if err != nil {
+		return nil, err
+	}
+	if q.Log != nil {
+		return a.lines(r, s, q.Log, from, to)
+	}
+	step := max(to.Sub(from)/250, time.Second).Truncate(time.Second) // Loki's default
+	if text := r.FormValue("step"); text != "" {
+		if step, err = parseStep(text); err != nil {
+			return nil, err
+		}
+	}
+	all, _, err := a.cfg.Engine.Numbers(r.Context(), s, q.Metric, logql.Steps{Start: from, End: to, Step: step})
+	if err != nil {
+		return nil, err
+	}
+	return matrix(all)
+}
+
+// matrix is series with their points.
+func matrix(all []logql.Series) (any, error) {
+	if len(all) > logql.MaxSeries {
+		return nil, badRequest("maximum of series (%d) reached for a single query: group by fewer labels", logql.MaxSeries)
+	}
+	out := make([]any, len(all))
+	for i := range all {
+		values := make([]any, len(all[i].Points))
+		for k, p := range all[i].Points {
+			values[k] = sample(p)
+		}
+		out[i] = map[string]any{"metric": all[i].Labels, "values": values}
+	}
+	return success(result{ResultType: "matrix", Result: out, Stats: map[string]any{}}), nil
+}
+
+// sample is an instant in seconds, and a value as text.
+func sample(p logql.Point) [2]any {
+	return [2]any{float64(p.At/int64(time.Millisecond)) / 1000, strconv.FormatFloat(p.Value, 'f', -1, 64)}
+}
+
+// stream is lines that have their labels in common.
+type stream struct {
+	Labels map[string]string `json:"stream"`
+	Values []any             `json:"values"`
+}
+
+func (a *API) lines(r *http.Request, s logql.Scope, p *logql.Pipeline, from, to time.Time) (any, error) {
+	limit, err := number(r, "limit", logql.DefaultLines, logql.MaxLines)
+	if err != nil {
+		return nil, err
+	}
+	req := &logql.LinesRequest{Pipeline: p, From: from, To: to, Limit: limit}
+	switch direction := strings.ToLower(r.FormValue("direction")); direction {
+	case "", "backward":
+	case "forward":
+		req.Forward = true
+	default:
+		return nil, badRequest("direction must be forward or backward, not %q", direction)
+	}
+	all, err := a.cfg.Engine.Lines(r.Context(), s, req)
+	if err != nil {
+		return nil, err
+	}
+	out := result{ResultType: "streams", Stats: map[string]any{}}
+	apart := strings.Contains(r.Header.Get(flagsHeader), categorized)
+	if apart {
+		out.EncodingFlags = []string{categorized}
+	}
+	out.Result = streams(all, apart)
+	return success(out), nil
+}
+
+// streams groups lines by labels, in the order of the first line of each.
+func streams(all []*logql.Entry, apart bool) []*stream {
+	out, by := []*stream{}, map[string]*stream{}
+	for _, e := range all {
+		labels := e.Stream
+		if !apart {
+			labels = e.Labels()
+		}
+		key := logql.FormatLabels(labels)
+		into := by[key]
+		if into == nil {
+			into = &stream{Labels: labels}
+			by[key] = into
+			out = append(out, into)
+		}
+		value := []any{strconv.FormatInt(e.Ts, 10), e.Line}
+		if apart {
+			more := map[string]any{}
+			if len(e.Structured) > 0 {
+				more["structuredMetadata"] = e.Structured
+			}
+			if len(e.Parsed) > 0 {
+				more["parsed"] = e.Parsed
+			}
+			value = append(value, more)
+		}
+		into.Values = append(into.Values, value)
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package logql
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/participle/v2/lexer"
+	"github.com/go-logfmt/logfmt"
+)
+
+func parser(t *pipeTerm) (Stage, error) {
+	name := t.Parser.Name
+	if name != "json" && name != "logfmt" {
+		return nil, unsupported(t.Pos, "the parser "+name)
+	}
+	if t.Parser.Text != nil {
+		return nil, refuse(ErrSyntax, t.Pos, "%s takes names with paths: %[1]s label=\"path\"", name)
+	}
+	paths := make([]path, 0, len(t.Parser.Paths))
+	for _, p := range t.Parser.Paths {
+		one, err := extraction(t.Pos, p)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, one)
+	}
+	if name == "json" {
+		if len(t.Parser.Flags) > 0 {
+			return nil, refuse(ErrSyntax, t.Pos, "json takes no flag")
+		}
+		return &jsonParser{paths}, nil
+	}
+	out := &logfmtParser{paths: paths}
+	for _, f := range t.Parser.Flags {
+		switch f {
+		case "--strict":
+			out.strict = true
+		case "--keep-empty":
+			out.empty = true
+		default:
+			return nil, refuse(ErrSyntax, t.Pos, "logfmt has no flag %s; there are --strict and --keep-empty", f)
+		}
+	}
+	return out, nil
+}
+
+// path is a label that a parser is to make, and where its value stands.
+type path struct {
+	label string
+	keys  []any // names and indexes
+}
+
+func extraction(at lexer.Position, t *paramTerm) (path, error) {
+	p := path{label: t.Name, keys: []any{t.Name}}
+	if t.Text == nil {
+		return p, nil
+	}
+	text, err := unquote(*t.Text)
+	if err != nil {
+		return p, refuse(ErrSyntax, at, "%s is not a text: an escape in it is not known", *t.Text)
+	}
+	p.keys = nil
+	for rest := text; rest != ""; {
+		switch {
+		case strings.HasPrefix(rest, "["):
+			inside, after, ok := strings.Cut(rest[1:], "]")
+			if !ok {
+				return p, refuse(ErrSyntax, at, "%s is not a path: a bracket is not closed", *t.Text)
+			}
+			if key, err := strconv.Unquote(inside); err == nil {
+				p.keys = append(p.keys, key)
+			} else if n, err := strconv.Atoi(inside); err == nil && n >= 0 {
+				p.keys = append(p.keys, n)
+			} else {
+				return p, refuse(ErrSyntax, at, "%s is not a path: [%s] is neither an index nor a name in quotes", *t.Text, inside)
+			}
+			rest = after
+		default:
+			rest = strings.TrimPrefix(rest, ".")
+			end := strings.IndexAny(rest, ".[")
+			if end < 0 {
+				end = len(rest)
+			}
+			if end == 0 {
+				return p, refuse(ErrSyntax, at, "%s is not a path", *t.Text)
+			}
+			p.keys, rest = append(p.keys, rest[:end]), rest[end:]
+		}
+	}
+	if len(p.keys) == 0 {
+		return p, refuse(ErrSyntax, at, "the path of %s is empty", t.Name)
+	}
+	return p, nil
+}
+
+// jsonParser makes labels of a line that is a JSON object. What Almanac took as JSON is attributes already, and its line is the
+// message: a line that does not begin as an object is left alone, and without an error.
+type jsonParser struct{ paths []path }
+
+func (s *jsonParser) apply(e *Entry) bool {
+	if !strings.HasPrefix(strings.TrimLeft(e.Line, " \t\r\n"), "{") {
+		return true
+	}
+	d := json.NewDecoder(strings.NewReader(e.Line))
+	d.UseNumber()
+	var all map[string]any
+	if err := d.Decode(&all); err != nil || d.More() {
+		e.fail("JSONParserErr", "the line is not a JSON object")
+		return true
+	}
+	if len(s.paths) == 0 {
+		flatten(e, "", all)
+		return true
+	}
+	for _, p := range s.paths {
+		if text, ok := jsonText(follow(all, p.keys)); ok {
+			e.extract(p.label, text)
+		}
+	}
+	return true
+}
+
+// flatten makes a label of each value, its name those of the objects that it is in, joined by _. Lists are left out, as Loki does.
+func flatten(e *Entry, prefix string, all map[string]any) {
+	for key, v := range all {
+		name := prefix + LabelName(key)
+		if inner, ok := v.(map[string]any); ok {
+			flatten(e, name+"_", inner)
+			continue
+		}
+		if _, list := v.([]any); list {
+			continue
+		}
+		if text, ok := jsonText(v); ok {
+			e.extract(name, text)
+		}
+	}
+}
+
+func follow(v any, keys []any) any {
+	for _, k := range keys {
+		switch at := v.(type) {
+		case map[string]any:
+			name, _ := k.(string)
+			v = at[name]
+		case []any:
+			n, ok := k.(int)
+			if !ok || n >= len(at) {
+				return nil
+			}
+			v = at[n]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// jsonText is a value as a label has it; null is none.
+func jsonText(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", false
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", false
+	}
+	return strings.TrimSuffix(b.String(), "\n"), true
+}
+
+// logfmtParser makes labels of the pairs key=value of a line.
+type logfmtParser struct {
+	strict, empty bool
+	paths         []path
+}
+
+func (s *logfmtParser) apply(e *Entry) bool {
+	d := logfmt.NewDecoder(strings.NewReader(e.Line))
+	for d.ScanRecord() {
+		for d.ScanKeyval() {
+			key, value := string(d.Key()), string(d.Value())
+			if value == "" && !s.empty {
+				continue
+			}
+			if len(s.paths) == 0 {
+				e.extract(LabelName(key), value)
+				continue
+			}
+			for _, p := range s.paths {
+				if len(p.keys) == 1 && p.keys[0] == key {
+					e.extract(p.label, value)
+				}
+			}
+		}
+	}
+	var syntax *logfmt.SyntaxError
+	if err := d.Err(); err != nil && (s.strict || !errors.As(err, &syntax)) {
+		e.fail("LogfmtParserErr", err.Error())
+	}
+	return true
+}

@@ -1,0 +1,73 @@
+package logql
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Labels lists what names streams, of the topics that matchers leave.
+func (e *Engine) Labels(ctx context.Context, s Scope, p *Pipeline) ([]string, error) {
+	topics, err := e.topics(ctx, s, p.Matchers)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for i := range topics {
+		out = append(out, fieldsOf(&topics[i], nil).streams...)
+	}
+	if len(out) > 0 {
+		out = append(out, "service_name")
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// CountsRequest asks how many lines there are for each set of values of labels.
+type CountsRequest struct {
+	Pipeline *Pipeline
+	// From (inclusive) and To (exclusive) bound the events' time.
+	From, To time.Time
+	// Labels to tell apart; nil: all that name streams.
+	Labels []string
+	// Bytes counts the bytes of lines in place of lines.
+	Bytes bool
+}
+
+// LabelsCount is how many lines a set of labels has.
+type LabelsCount struct {
+	Labels map[string]string
+	Count  uint64
+}
+
+// Counts counts lines.
+func (e *Engine) Counts(ctx context.Context, s Scope, req *CountsRequest) ([]LabelsCount, error) {
+	x := &RangeAggregation{Func: "count_over_time", Pipeline: req.Pipeline, Range: max(req.To.Sub(req.From), 1)}
+	if req.Bytes {
+		x.Func = "bytes_over_time"
+	}
+	at := req.To.Add(-1) // a range does not have its first instant, and has its last
+	ev := &evaluation{e: e, scope: s, steps: Steps{Start: at, End: at}}
+	around := &VectorAggregation{Func: "sum", Inner: x, Group: &Grouping{Without: true}}
+	if req.Labels != nil {
+		around.Group = &Grouping{Labels: req.Labels}
+	}
+	v, err := ev.of(ctx, around, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]LabelsCount, 0, len(v))
+	for _, key := range sortedKeys(v) {
+		if r := v[key]; r.there[0] {
+			out = append(out, LabelsCount{r.labels, uint64(r.values[0])})
+		}
+	}
+	return out, nil
+}
+
+// ParsedJSON returns what the parser json would make of a line. The entry stays as it is.
+func ParsedJSON(e *Entry) map[string]string {
+	probe := &Entry{Line: e.Line, Stream: e.Stream, Structured: e.Structured}
+	(&jsonParser{}).apply(probe)
+	return probe.Parsed
+}
