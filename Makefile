@@ -225,6 +225,9 @@ hostile: setup ## The worst known request of every route, all of them, and hosti
 tenants: setup ## Two tenants of one topic by token: 10,000 random requests of the one, none of which shows the other
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_TENANT_REQUESTS=10000 $(if $(SEED),ALMANAC_TENANT_SEED=$(SEED)) go test -count 1 -timeout 30m -run '^TestTwoTenants$$' -v ./integration
 
+logql: setup ## 300 random queries of LogQL for lines, and 300 for numbers, against their stages one event at a time
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_LOGQL=300 go test -count 1 -timeout 30m -run '^TestLogQL$$' -v ./integration
+
 usage: setup ## Bills of 10 million diffs, looks for copies among HISTORY rows, and bills while parts are killed, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_HISTORY=$(HISTORY) ALMANAC_USAGE_RATE=10000 ALMANAC_USAGE_SECONDS=60 go test -count 1 -timeout 2h -run '^TestRepeatsKeepUp$$' -v ./query/usage

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +37,7 @@ func TestLogQL(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := &logqlHouse{e: e, rng: rng, begin: time.Now().UTC().Truncate(time.Hour), engine: logql.New(e.following())}
+	h := &logqlScene{e: e, rng: rng, begin: time.Now().UTC().Truncate(time.Hour), engine: logql.New(e.following())}
 	h.producers = map[string]*producer.Producer{"app": e.producer("app"), "web": e.producer("web")}
 	stopRouter, stopSink := e.router(), e.sink()
 	h.publish(120)
@@ -46,20 +48,32 @@ func TestLogQL(t *testing.T) {
 	stopRouter()
 	h.publish(60)
 
+	n := 15 // of each
+	if text := os.Getenv("ALMANAC_LOGQL"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Run("lines", func(t *testing.T) {
-		for range 60 {
+		for range n {
 			h.lines(t, h.pipeline())
 		}
 	})
 	t.Run("numbers", func(t *testing.T) {
-		for range 60 {
+		for range n {
 			h.numbers(t)
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		for range 300 {
+			h.refused(t)
 		}
 	})
 	t.Run("over HTTP", h.overHTTP)
 }
 
-type logqlHouse struct {
+type logqlScene struct {
 	e         *env
 	rng       *rand.Rand
 	begin     time.Time
@@ -77,7 +91,7 @@ type logqlEvent struct {
 func oneOf[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
 // publish accepts n events of both topics. Their times are in all of an hour, some of them equal.
-func (h *logqlHouse) publish(n int) {
+func (h *logqlScene) publish(n int) {
 	if h.counts == nil {
 		h.counts = map[string]int{}
 	}
@@ -107,7 +121,7 @@ func (h *logqlHouse) publish(n int) {
 }
 
 // pipeline is a random selector with filters; some parse or format too.
-func (h *logqlHouse) pipeline() string {
+func (h *logqlScene) pipeline() string {
 	rng := h.rng
 	var matchers []string
 	for _, m := range []string{`topic="app"`, `topic=~"a.*|web"`, `service="api"`, `service_name!=""`, `level=~"warn|err.*"`, `detected_level!="info"`, `endpoint=~"/(a|b)"`, `service!~"db|web"`} {
@@ -129,7 +143,7 @@ func (h *logqlHouse) pipeline() string {
 }
 
 // of are the lines of a pipeline by its stages alone, and their labels.
-func (h *logqlHouse) of(t *testing.T, p *logql.Pipeline) (out []*logql.Entry) {
+func (h *logqlScene) of(t *testing.T, p *logql.Pipeline) (out []*logql.Entry) {
 	t.Helper()
 	for i := range h.events {
 		ev := &h.events[i]
@@ -169,7 +183,7 @@ func shown(e *logql.Entry) string {
 	return fmt.Sprint(e.Ts, " ", strconv.Quote(e.Line), " ", logql.FormatLabels(labels))
 }
 
-func (h *logqlHouse) lines(t *testing.T, src string) {
+func (h *logqlScene) lines(t *testing.T, src string) {
 	t.Helper()
 	q, err := logql.Parse(src)
 	if err != nil {
@@ -210,7 +224,7 @@ func difference(got, want []string) string {
 }
 
 // numbers compares an aggregation with one that is computed here, at each instant from the lines of its range.
-func (h *logqlHouse) numbers(t *testing.T) {
+func (h *logqlScene) numbers(t *testing.T) {
 	t.Helper()
 	rng := h.rng
 	inner := h.pipeline()
@@ -271,8 +285,26 @@ func (h *logqlHouse) numbers(t *testing.T) {
 	}
 }
 
+// refused puts what is not built, or not right, into a query that would be answered: it is refused, and the place is named.
+func (h *logqlScene) refused(t *testing.T) {
+	t.Helper()
+	rng := h.rng
+	src := h.pipeline() + " " + oneOf(rng, `| pattern "<a> <_>"`, `| regexp "(?P<a>.*)"`, `| unpack`, `| decolorize`, `| distinct`, `|> "<_> x"`, `!> "x"`, `|= ip("10.0.0.0/8")`, `| host = ip("::1")`, `|~ "("`, `| host =~ "["`,
+		`| host > "x"`, `| line_format "{{.a"`, `| line_format "{{range .a}}{{end}}"`, `| line_format "{{unknown .a}}"`, `| logfmt --what`, `| json a="b["`, `| = 5`, `|= 5`, `| host`, `}`, `"`, `| unwrap status`)
+	if rng.IntN(2) == 0 {
+		src = fmt.Sprintf(oneOf(rng, `count_over_time(%s [5m])`, `sum by (host) (rate(%s [1m])) > 5`, `topk(3, bytes_rate(%s [1h]))`), src)
+	} else if rng.IntN(3) == 0 {
+		src = fmt.Sprintf(oneOf(rng, `absent_over_time(%s [5m])`, `rate(%s)`, `sum(%s)`, `sum_over_time(%s [5m])`, `topk(rate(%s [5m]))`, `rate(%s [5m]) / rate({} [5m])`, `stddev(rate(%s [5m]))`, `rate(%s [5m] @ 5)`, `%s [5m]`), h.pipeline())
+	}
+	_, err := logql.Parse(src)
+	var at *logql.Error
+	if !errors.As(err, &at) || at.Line == 0 || at.Column == 0 || !errors.Is(err, logql.ErrSyntax) && !errors.Is(err, logql.ErrUnsupported) {
+		t.Errorf("%s: %v", src, err)
+	}
+}
+
 // overHTTP asks what Grafana's data source does, and compares with what is asked of the engine.
-func (h *logqlHouse) overHTTP(t *testing.T) {
+func (h *logqlScene) overHTTP(t *testing.T) {
 	base, stop := h.e.gateway()
 	defer stop()
 	ask := func(want int, path string, pairs ...string) (answer map[string]any, text string) {

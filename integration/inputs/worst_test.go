@@ -178,9 +178,9 @@ func worstOf() map[string][]worst {
 		w := asks(append([]string{"query", `{}`, "start", "0", "end", "4102444800000000000", "limit", "5000", "targetLabels", "user_id,message,id"}, more...)...)
 		return append(out, w, worst{path: "/t/app" + loki + rest, query: w.query}, sends("query="+url.QueryEscape(nested("(", "1", ")", 400_000)), "Content-Type", "application/x-www-form-urlencoded"))
 	}
-	for _, rest := range []string{"query", "query_range", "labels", "label/{name}/values", "series", "index/stats", "index/volume", "index/volume_range", "detected_fields", "detected_labels", "detected_field/{name}/values"} {
-		all["GET "+loki+rest] = logQL(rest, "step", "1w")
-		all["POST "+loki+rest] = logQL(rest, "match[]", `{}`)[10:]
+	all["GET "+loki+"query"], all["GET "+loki+"query_range"] = logQL("query"), logQL("query_range", "step", "1w")
+	for _, rest := range []string{"label/{name}/values", "series", "index/stats", "index/volume_range", "detected_fields", "detected_labels"} {
+		all["POST "+loki+rest] = logQL(rest, "match[]", `{}`)[10:11]
 	}
 	all["GET "+loki+"query_range"] = append(all["GET "+loki+"query_range"], asks("query", `rate({}[1ms])`, "start", "0", "end", "4102444800", "step", "1"), asks("query", `rate({}[9999999h])`, "start", "1764000000", "end", "1764010999", "step", "1"))
 	for _, below := range []string{"", "/t/{topic}"} {
