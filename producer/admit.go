@@ -105,10 +105,14 @@ func (p *Producer) addTo(l *lane, ev *Event, pt *batchedPoint, a admitted, w wai
 		return false
 	}
 	f := l.frameFor(a.ts)
-	var full *laneFrame // that this event closed
-	if f.events > 0 && f.builder.MaxBytes(a.worst) > p.frameBytes {
+	var full *laneFrame                             // that this event closed
+	given := p.once && pt == nil && !ev.ID.IsZero() // ids that are made differ
+	if f.events > 0 && (f.builder.MaxBytes(a.worst) > p.frameBytes || given && f.builder.IDs.Often(ev.ID)) {
 		l.close(f)
 		full, f = f, l.frameFor(a.ts)
+	}
+	if given {
+		f.builder.IDs.Add(ev.ID)
 	}
 	opened := f.events == 0
 	if pt != nil {

@@ -97,9 +97,15 @@ func (b *Batch) submitKeyed(ctx context.Context) error {
 // fits is how many of a group's first events go into one frame, at least one.
 func (b *Batch) fits(group []place) int {
 	limit, weight := b.p.frameBytes/(schemas.MaxFrameBytes>>10)*(keyedFrameBytes>>10), 0
+	var ids frame.IDCounts
 	for n, at := range group {
-		if weight += b.rows[at.row].weight; n > 0 && (n == schemas.FrameRows || weight > limit) {
+		r := &b.rows[at.row]
+		given := b.p.once && !r.ev.ID.IsZero()
+		if weight += r.weight; n > 0 && (n == schemas.FrameRows || weight > limit || given && ids.Often(r.ev.ID)) {
 			return n
+		}
+		if given {
+			ids.Add(r.ev.ID)
 		}
 	}
 	return len(group)

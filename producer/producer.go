@@ -40,6 +40,7 @@ type Producer struct {
 	order      atomic.Uint64 // counts closed frames, to find the oldest
 	ids        schemas.IDSource
 	laneByID   bool // the topic's lanes are cut by the events' ids
+	once       bool // the topic has events once: a frame has an id at most schemas.MaxSameIDs times
 
 	spool      *spool.Spool // nil under every policy but Spool
 	confirmed  atomic.Bool  // the registry has the topic as it is here
@@ -242,6 +243,7 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	}
 	p.privacy = privacy.New(&topic, cfg.PrivacyKey)
 	p.laneByID = topic.HasIdentity() && slices.Contains(topic.LaneBy, schemas.ColID)
+	p.once = topic.HasOnce()
 	p.lanes = make([]*lane, topic.Lanes)
 	for i := range p.lanes {
 		p.lanes[i] = &lane{p: p, number: i, id: p.id, index: i, window: newWindow(cfg.InFlight)}

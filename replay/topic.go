@@ -69,7 +69,9 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 		return nil, err
 	}
 	t := &target{topic: topic, versions: map[int]int{}, privacy: privacy.New(late, nil)}
-	t.alike = lanedAlike(&j.topic, &topic) && (t.privacy == nil || !topic.HasIdentity())
+	// A frame of a topic that has events once has each id once. One of another may have an id as often as it likes.
+	sameIDs := !topic.HasOnce() || j.topic.HasOnce()
+	t.alike = sameIDs && lanedAlike(&j.topic, &topic) && (t.privacy == nil || !topic.HasIdentity())
 	for v := 1; v <= j.topic.Version; v++ {
 		for w := 1; w <= topic.Version; w++ {
 			if frame.SameColumns(&j.topic, v, &topic, w) {
@@ -179,8 +181,12 @@ func (l *laneBuilders) append(r *frame.Reader, i int, whole bool) {
 		b = frame.NewBuilder(&l.t.topic)
 		l.builders[lane] = b
 	}
-	if !whole && !b.Fits(&e) {
+	once := l.t.topic.HasOnce() && !whole // whole ones were a frame of such a topic
+	if !whole && !b.Fits(&e) || once && b.IDs.Often(e.ID) {
 		l.close(lane, b)
+	}
+	if once {
+		b.IDs.Add(e.ID)
 	}
 	b.Append(&e, r.Ts(i), e.ID)
 	if !whole && b.Full() {

@@ -35,6 +35,11 @@
 // without a rule that the router read. Its lease says up to which revision of the registry every lane and sweep of it
 // goes by the topics (reading.go).
 //
+// # Ids
+//
+// Where a topic has events once, rows are named by id, shard and position. A frame that has an id twice becomes several
+// frames (ruled.go), so that no stored frame has.
+//
 // # States of a lane
 //
 //	load checkpoint ─▶ fence (commit the checkpoint with the next epoch: older routers now lose)

@@ -206,11 +206,12 @@ const bareSlack = time.Hour
 // bare makes frames of one JSON event or of NDJSON. Lines that are refused
 // become dead letters, one for each reason; the others are not harmed.
 func (j *evaluator) bare(m *message, month schemas.Month, lane int) ([]routedFrame, []deadLetter) {
-	b := frame.NewBuilder(j.topic)
+	// The n-th line with an id goes to the n-th builder, where rows are named by their ids and frames.
+	builders, had := []*frame.Builder{frame.NewBuilder(j.topic)}, map[schemas.ID]int{}
 	privacy, keys := privacy.New(j.topic, j.key), rawjson.Keys{Topic: j.topic}
 	var frames []routedFrame
 	var dead []deadLetter
-	flush := func() {
+	flush := func(b *frame.Builder) {
 		if b.Rows() == 0 {
 			return
 		}
@@ -269,12 +270,23 @@ func (j *evaluator) bare(m *message, month schemas.Month, lane int) ([]routedFra
 		if err := j.topic.CheckLane(&e, tsNs, lane); err != nil {
 			return err
 		}
+		n := 0
+		if j.topic.HasOnce() {
+			if n = had[e.ID]; n == schemas.MaxSameIDs {
+				return fmt.Errorf("%w: %d lines before it have the id %s, a message to topic %q may have as many: `almanac dead retry %s` sends it by itself",
+					schemas.ErrSameID, n, e.ID, j.topic.Name, j.topic.Name)
+			}
+			if had[e.ID]++; n == len(builders) {
+				builders = append(builders, frame.NewBuilder(j.topic))
+			}
+		}
+		b := builders[n]
 		if !b.Fits(&e) {
-			flush()
+			flush(b)
 		}
 		b.Append(&e, tsNs, e.ID)
 		if b.Full() {
-			flush()
+			flush(b)
 		}
 		return nil
 	}
@@ -289,7 +301,9 @@ func (j *evaluator) bare(m *message, month schemas.Month, lane int) ([]routedFra
 			refuse(i+1, text, err)
 		}
 	}
-	flush()
+	for _, b := range builders {
+		flush(b)
+	}
 	for i := range dead {
 		if d := &dead[i]; len(d.payload) > schemas.MaxMessageBytes { // hashes are longer than what they stand for
 			d.payload = []byte(schemas.Withheld(len(d.payload)))

@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // A producer reads its topic's privacy rules when it starts. A frame says by its schema version which rules those
@@ -20,19 +21,47 @@ func (j *evaluator) ruled(f schemas.Frame, m *message, at *evaluated) ([]routedF
 		return nil, err
 	}
 	if made == nil {
-		return []routedFrame{{f, m.data, j.reader.IDSum()}}, nil
+		return j.apart(routedFrame{f, m.data, j.reader.IDSum()}, m, at)
+	}
+	var out []routedFrame
+	for _, f := range made {
+		if err := j.reopen(f, m, at); err != nil {
+			return nil, err
+		}
+		parts, err := j.apart(routedFrame{f.Frame, f.Payload, f.IDSum}, m, at)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, parts...)
+	}
+	return out, nil
+}
+
+// apart is the open frame f, or several where f has two events of one id and rows are named by those.
+func (j *evaluator) apart(f routedFrame, m *message, at *evaluated) ([]routedFrame, error) {
+	made, err := j.reader.Apart(f.Frame)
+	if err != nil {
+		return nil, err
+	}
+	if made == nil {
+		return []routedFrame{f}, nil
 	}
 	out := make([]routedFrame, len(made))
 	for i, f := range made {
-		if err := j.reader.Open(f.Payload, j.topic, f.Schema); err != nil {
-			return nil, err
-		}
-		if err := j.reader.Check(f.Frame, at.month, at.lane, m.stored.UnixNano()); err != nil {
+		if err := j.reopen(f, m, at); err != nil {
 			return nil, err
 		}
 		out[i] = routedFrame{f.Frame, f.Payload, f.IDSum}
 	}
 	return out, nil
+}
+
+// reopen opens and checks a frame that was made of the message's.
+func (j *evaluator) reopen(f frame.Made, m *message, at *evaluated) error {
+	if err := j.reader.Open(f.Payload, j.topic, f.Schema); err != nil {
+		return err
+	}
+	return j.reader.Check(f.Frame, at.month, at.lane, m.stored.UnixNano())
 }
 
 // frameLetter fills in what a dead letter keeps of a frame: all of it, or what the rules leave of it that it was made

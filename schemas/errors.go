@@ -76,6 +76,8 @@ var (
 	ErrFrameMonth = errors.New("event outside the subject's month")
 	// ErrLane: an event came by another lane than its identity has.
 	ErrLane = errors.New("event in another lane than its own")
+	// ErrSameID: more events of a frame, or lines of a message, have one id than a router takes.
+	ErrSameID = errors.New("one id too often")
 	// ErrPastRetention: the month is wholly older than its topic keeps events.
 	ErrPastRetention = errors.New("past retention")
 	// ErrFrameSchema: a frame names a schema version the topic does not have.

@@ -21,6 +21,10 @@ const (
 	// MaxFrameRows bounds the events of a frame a router accepts. Producers
 	// close a frame far earlier (FrameRows).
 	MaxFrameRows = 65536
+	// MaxSameIDs bounds the events of one id that come in one frame, or one message of JSON, of a topic that
+	// has events once. A router makes as many frames of it, in the one batch that takes 1,000 messages. Producers close
+	// a frame before it has more, and 16 events a frame still carry a client that repeats one event without end.
+	MaxSameIDs = 16
 	// MaxAttrs bounds the attributes of one event.
 	MaxAttrs = 256
 	// MaxAttrKeyBytes bounds one attribute's name.

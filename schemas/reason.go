@@ -27,6 +27,7 @@ var reasons = []struct {
 	{ErrFrameLies, "headers-lie"},
 	{ErrFrameMonth, "wrong-month"},
 	{ErrLane, "wrong-lane"},
+	{ErrSameID, "same-id"},
 	{ErrPastRetention, "past-retention"},
 	{ErrFrameSchema, "unknown-schema"},
 	{ErrReplaced, ReasonReplaced},

@@ -43,6 +43,9 @@ type Builder struct {
 	numbers   int // promoted fields of eight bytes, or fewer; a decimal counts twice
 	headBytes int // of a frame without rows, at most
 
+	// IDs is for the caller, who adds the ids that it was given. Reset resets it.
+	IDs IDCounts
+
 	out []byte // of Encode
 }
 
@@ -206,6 +209,7 @@ func (b *Builder) encodeRaw(s *scratch) {
 // Reset empties the builder and keeps its buffers.
 func (b *Builder) Reset() {
 	b.marked, b.textBytes = false, 0
+	b.IDs.Reset()
 	b.ts, b.ids, b.attrEnd = b.ts[:0], b.ids[:0], b.attrEnd[:0]
 	for _, c := range []*textColumn{&b.level, &b.service, &b.typ, &b.user, &b.trace, &b.span, &b.message, &b.attrKey, &b.attrVal} {
 		c.reset()

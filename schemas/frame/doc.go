@@ -17,7 +17,7 @@
 // # Failures
 //
 // Every refusal is one of the errors of schemas: ErrFrameCorrupt, ErrFrameTooLarge,
-// ErrFrameColumns, ErrFrameSchema, ErrFrameMonth, ErrFrameLies, ErrValue, ErrLabels. A
+// ErrFrameColumns, ErrFrameSchema, ErrFrameMonth, ErrFrameLies, ErrValue, ErrLabels, ErrLane, ErrSameID, ErrID. A
 // Reader that refused a frame holds none, and may be used again. Nothing here does I/O or
 // starts a goroutine. Memory is bounded by the limits of schemas (MaxFrameBytes,
 // MaxFrameRawBytes), also for bytes that lie about their size.

@@ -20,6 +20,8 @@ type Reader struct {
 	rows    int
 	columns []openColumn
 	attrEnd []uint64
+	same    sameIDs
+	table   []uint32 // of differ
 }
 
 // openColumn is one column inside the decompressed frame.
@@ -33,7 +35,7 @@ type openColumn struct {
 // Open reads a frame of topic t made under the given schema version. After an
 // error the reader holds no frame but may be used again.
 func (r *Reader) Open(payload []byte, t *schemas.Topic, schema int) error {
-	r.rows, r.topic = 0, t
+	r.rows, r.topic, r.same = 0, t, sameIDs{}
 	if first := max(1, t.First); schema < first || schema > t.Version {
 		return fmt.Errorf("%w: version %d, topic %q has versions %d to %d", schemas.ErrFrameSchema, schema, t.Name, first, t.Version)
 	}
@@ -228,6 +230,9 @@ func (r *Reader) Check(f schemas.Frame, m schemas.Month, lane int, storedNs int6
 		return err
 	}
 	if err := r.checkRules(); err != nil {
+		return err
+	}
+	if err := r.checkIDs(lane); err != nil {
 		return err
 	}
 	return r.checkLane(lane)

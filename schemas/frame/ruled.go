@@ -27,33 +27,46 @@ func (r *Reader) Ruled(f schemas.Frame, key []byte) ([]Made, error) {
 		return nil, nil
 	}
 	privacy, b := privacy.New(left, key), NewBuilder(r.topic)
-	var out []Made
-	flush := func() error {
-		made, payload := b.Encode()
-		if len(payload) > schemas.MaxFrameBytes { // Fits leaves room, so one event alone can be
-			return fmt.Errorf("%w: %d bytes encoded under the topic's privacy rules, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
-		}
-		if len(out) == 0 {
-			made.Producer, made.Seq = f.Producer, f.Seq
-		}
-		out = append(out, Made{made, bytes.Clone(payload), b.IDSum()})
-		b.Reset()
-		return nil
-	}
+	m := remaker{of: f}
 	for i := range r.rows {
-		e := r.Event(i)
-		// The builder sets the mark of invalid text again.
-		e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
+		e := r.remade(i)
 		privacy.Apply(&e)
 		if !b.Fits(&e) {
-			if err := flush(); err != nil {
+			if err := m.flush(b); err != nil {
 				return nil, err
 			}
 		}
 		b.Append(&e, r.Ts(i), e.ID)
 	}
-	if err := flush(); err != nil {
+	if err := m.flush(b); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return m.out, nil
+}
+
+// remaker gathers the frames that are made of another.
+type remaker struct {
+	of  schemas.Frame
+	out []Made
+}
+
+// flush takes the events that a builder has. The first frame is the producer's.
+func (m *remaker) flush(b *Builder) error {
+	made, payload := b.Encode()
+	if len(payload) > schemas.MaxFrameBytes { // Fits leaves room, so one event alone can be
+		return fmt.Errorf("%w: %d bytes when it is encoded again under the topic's rules, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
+	}
+	if len(m.out) == 0 {
+		made.Producer, made.Seq = m.of.Producer, m.of.Seq
+	}
+	m.out = append(m.out, Made{made, bytes.Clone(payload), b.IDSum()})
+	b.Reset()
+	return nil
+}
+
+// remade is event i for a builder, which sets the mark of invalid text again.
+func (r *Reader) remade(i int) schemas.Event {
+	e := r.Event(i)
+	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
+	return e
 }

@@ -199,8 +199,12 @@ func (p *press) add(e *schemas.Event, line int) error {
 		b = frame.NewBuilder(p.topic)
 		p.builders[at] = b
 	}
-	if !b.Fits(e) {
+	once := p.topic.HasOnce()
+	if !b.Fits(e) || once && b.IDs.Often(e.ID) {
 		p.close(at, b)
+	}
+	if once {
+		b.IDs.Add(e.ID)
 	}
 	b.Append(e, ts, e.ID)
 	if b.Full() {
