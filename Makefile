@@ -208,15 +208,25 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 rights: setup ## Each right of each part's NATS user taken away, and the part says which: half an hour
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_REMOVED_RIGHTS=all go test -v -count 1 -timeout 120m -run '^TestRemovedRights$$' ./cmd/almanac
 
-damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
+damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md; kills while shards move to a second disk
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_PAIRS='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 90m -run '^TestDamagePairs$$' -v ./integration
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_COLD_KILLS=20 go test -count 1 -timeout 20m -run '^TestColdMonthUnderKills$$' -v ./cmd/almanac
 
 backups: setup ## Twenty backups while events flow, each restored, with erasures and a kill
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_BACKUPS=20 go test -count 1 -timeout 60m -run '^TestBackupWhileEventsFlow$$' -v ./cmd/almanac
 
 signals: setup ## An up that gets 100 SIGTERM and 20 SIGHUP under load on all inputs
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SIGNALS=100 go test -count 1 -timeout 60m -run '^TestSignalsUnderLoad$$' -v ./cmd/almanac
+
+# The build that compat runs beside this one: a commit. By default the last tag, and as long as there is none the commit before this one.
+COMPAT_BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || git rev-parse --short HEAD~1)
+
+.PHONY: compat
+compat: setup ## The parts of another build (COMPAT_BASE, a commit) and of this one, replaced in every order under load
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; mkdir "$$dir/src"; git archive '$(COMPAT_BASE)' | tar x -C "$$dir/src"; \
+	echo "beside $(COMPAT_BASE)"; (cd "$$dir/src" && CGO_ENABLED=0 go build -trimpath -o "$$dir/almanac" ./cmd/almanac); \
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_OTHER_BUILD="$$dir/almanac" go test -count 1 -timeout 60m -run '^(TestCompatible|TestAcrossFormats)' -v ./cmd/almanac
 
 hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages' -v ./integration/inputs

@@ -85,7 +85,7 @@ func newSpooling(ctx context.Context, nc *nats.Conn, cfg Config, s *openedSpool)
 		}
 	case s.topic == nil:
 		return nil, fmt.Errorf("%w (the spool in %s does not know the topic yet: the first start needs the server)", asked, cfg.SpoolDir)
-	case errors.Is(asked, schemas.ErrUnknownTopic):
+	case errors.Is(asked, schemas.ErrUnknownTopic), errors.Is(asked, schemas.ErrFormat):
 		return nil, asked
 	default:
 		topic = *s.topic

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -33,6 +34,14 @@ func FormatMetadata() map[string]string {
 func FormatOf(metadata map[string]string) (number string, ok bool) {
 	number, ok = metadata[metadataFormat]
 	return number, ok
+}
+
+// CheckFormat refuses a bucket whose metadata have another number than this Almanac, with both. Server is where the bucket is.
+func CheckFormat(metadata map[string]string, server string) error {
+	if got, ok := FormatOf(metadata); ok && got != strconv.Itoa(Format) {
+		return fmt.Errorf("%w: NATS at %s has format %q, this Almanac reads format %d: run the Almanac that made it, or give this one a NATS and a ClickHouse of its own", ErrFormat, server, got, Format)
+	}
+	return nil
 }
 
 // EngineFormat is the number in such a comment. One that was made by hand lacks it.

@@ -31,21 +31,24 @@ func TestPartsRefuseAnotherFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := s.CachedInfo().Config
-	other := strconv.Itoa(schemas.Format + 1)
-	for key := range schemas.FormatMetadata() {
-		cfg.Metadata[key] = other
-	}
-	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
 	b := newBox(t)
-	for _, args := range []string{
-		"setup", "router", "sink", "timers run", "gateway --http 127.0.0.1:0 --otlp-http off --otlp-grpc off",
-		"topics ls", "topics apply app", "lag", "shards", "verify", "query app", "replay app", "dead ls",
-	} {
-		out := b.run("", append(strings.Fields(args), "--nats", servers.NC().ConnectedUrl(), "--clickhouse", servers.HTTPDSN())...)
-		if out.code != exitConfig || !strings.Contains(out.err, `has format "`+other+`"`) || !strings.Contains(out.err, "reads format "+strconv.Itoa(schemas.Format)) {
-			t.Errorf("%s: exit %d: %s", args, out.code, out.err)
+	for _, number := range []int{schemas.Format - 1, schemas.Format + 1} { // an upgrade across formats, and a downgrade
+		other := strconv.Itoa(number)
+		for key := range schemas.FormatMetadata() {
+			cfg.Metadata[key] = other
+		}
+		if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		asked := []string{"router", "sink", "topics ls", "verify", "send app"}
+		if number > schemas.Format {
+			asked = append(asked, "setup", "timers run", "gateway --http 127.0.0.1:0 --otlp-http off --otlp-grpc off", "topics apply app", "lag", "shards", "query app", "replay app", "dead ls")
+		}
+		for _, args := range asked {
+			out := b.run("", append(strings.Fields(args), "--nats", servers.NC().ConnectedUrl(), "--clickhouse", servers.HTTPDSN())...)
+			if out.code != exitConfig || !strings.Contains(out.err, `has format "`+other+`"`) || !strings.Contains(out.err, "reads format "+strconv.Itoa(schemas.Format)) {
+				t.Errorf("%s on format %s: exit %d: %s", args, other, out.code, out.err)
+			}
 		}
 	}
 }

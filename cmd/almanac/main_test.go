@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,10 +29,16 @@ const asCommand = "TEST_ALMANAC_COMMAND"
 // stateApartEnv is how far apart a command of a test reads the numbers of what Almanac has.
 const stateApartEnv = "TEST_ALMANAC_STATE_APART"
 
+// coldEveryEnv is how far apart the rounds of a command of a test are that move shards.
+const coldEveryEnv = "TEST_ALMANAC_COLD_EVERY"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		if apart, err := time.ParseDuration(os.Getenv(stateApartEnv)); err == nil {
 			stateApart = apart
+		}
+		if every, err := time.ParseDuration(os.Getenv(coldEveryEnv)); err == nil {
+			coldEvery = every
 		}
 		main()
 		return
@@ -47,6 +54,8 @@ type box struct {
 	t   *testing.T
 	dir string
 	env []string
+	// program is run in place of the test binary.
+	program string
 	// hostile: its NATS may refuse clients without credentials.
 	hostile bool
 }
@@ -97,7 +106,7 @@ func (b *box) command(ctx context.Context, args ...string) *exec.Cmd {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, self, args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(b.program, self), args...)
 	cmd.Dir, cmd.Env = b.dir, b.env
 	return cmd
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,13 +49,22 @@ type signalled struct {
 	nc    *nats.Conn
 	grpc  *grpc.ClientConn
 	http  *http.Client
+	token string // of requests, unless empty
 	began time.Time
+	more  map[string]sender       // and those of every input
+	loops []func(context.Context) // run until the load ends
 
 	mu    sync.Mutex
 	fates map[string]fate
 	order map[string][]string // of syslog: what was written on each connection
 	wrong []string            // answers that no client may retry by
 	count map[string]int      // taken, by input
+}
+
+// sender sends events through one input. Those with a key are sent again until they are known to be taken.
+type sender struct {
+	keyed bool
+	send  func(ctx context.Context, name string, events []string) fate
 }
 
 // perRequest is how many events a request has.
@@ -83,10 +94,7 @@ func (l *signalled) run(ctx context.Context) {
 		l.t.Error(err)
 		return
 	}
-	for name, c := range map[string]struct {
-		keyed bool
-		send  func(ctx context.Context, name string, events []string) fate
-	}{
+	senders := map[string]sender{
 		"lines":  {true, l.lines},
 		"otlp":   {true, l.otlp},
 		"grpc":   {true, l.otlpGRPC},
@@ -96,12 +104,12 @@ func (l *signalled) run(ctx context.Context) {
 		"bulk":   {false, l.bulk},
 		"remote": {false, l.remoteWrite},
 		"udp":    {false, l.datagrams},
-		"syslog": {false, nil},
-	} {
-		if c.send == nil {
-			all.Go(func() { l.syslog(ctx) })
-			continue
-		}
+	}
+	maps.Copy(senders, l.more)
+	for _, run := range append(l.loops, l.syslog) {
+		all.Go(func() { run(ctx) })
+	}
+	for name, c := range senders {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				id := fmt.Sprintf("%s-%d", name, n)
@@ -113,7 +121,7 @@ func (l *signalled) run(ctx context.Context) {
 				for {
 					was := c.send(context.WithoutCancel(ctx), id, events)
 					l.set(name, events, was)
-					if !c.keyed || was == ackedOnce {
+					if !c.keyed || was == ackedOnce || ctx.Err() != nil && l.t.Failed() {
 						break
 					}
 					pause(ctx)
@@ -170,9 +178,11 @@ func (l *signalled) grown() {
 	before := l.counts()
 	embeddedtest.Eventually(l.t, maxWait, func() error {
 		now := l.counts()
-		for _, in := range []string{"lines", "otlp", "grpc", "nats", "plain", "loki", "bulk", "remote", "udp", "syslog"} {
+		for _, in := range append(slices.Collect(maps.Keys(l.more)), "lines", "otlp", "grpc", "nats", "plain", "loki", "bulk", "remote", "udp", "syslog") {
 			if now[in] <= before[in] {
-				return errors.New(in + " takes nothing")
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return fmt.Errorf("%s takes nothing: %q", in, few(l.wrong))
 			}
 		}
 		return nil
@@ -187,6 +197,9 @@ func (l *signalled) post(ctx context.Context, to, kind, body, key string, ok fun
 		return unanswered
 	}
 	req.Header.Set("Content-Type", kind)
+	if l.token != "" {
+		req.Header.Set("Authorization", "Bearer "+l.token)
+	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}

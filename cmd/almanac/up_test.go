@@ -102,8 +102,8 @@ func TestUpRefusesDirectories(t *testing.T) {
 	b.needEngine()
 	b.write("data/VERSION", "99\n")
 	r := b.run("", "up", "--ports", "auto")
-	if r.code != exitFailed {
-		t.Errorf("exit %d, want %d", r.code, exitFailed)
+	if r.code != exitConfig {
+		t.Errorf("exit %d, want %d", r.code, exitConfig)
 	}
 	contains(t, r.err, "another format", `"99"`, b.data())
 	b.write("mine/thesis.txt", "precious")

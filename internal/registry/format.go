@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -22,14 +21,5 @@ func checkFormat(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return fmt.Errorf("registry: bucket %q on %s: %w", schemas.Bucket, js.Conn().ConnectedUrlRedacted(), err)
 	}
-	return decideFormat(s.CachedInfo().Config.Metadata, js.Conn().ConnectedUrlRedacted())
-}
-
-// decideFormat compares the number that a bucket has with that of this Almanac.
-func decideFormat(metadata map[string]string, server string) error {
-	if got, ok := schemas.FormatOf(metadata); ok && got != strconv.Itoa(schemas.Format) {
-		return fmt.Errorf("%w: NATS at %s has format %q, this Almanac reads format %d: run the Almanac that made it, or give this one a NATS and a ClickHouse of its own",
-			schemas.ErrFormat, server, got, schemas.Format)
-	}
-	return nil
+	return schemas.CheckFormat(s.CachedInfo().Config.Metadata, js.Conn().ConnectedUrlRedacted())
 }

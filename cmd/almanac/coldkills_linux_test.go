@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// coldKillsEnv is how often an up, or its engine, is killed while shards move, each way; make damage sets it.
+const coldKillsEnv = "ALMANAC_COLD_KILLS"
+
+// coldMonth is a month whose shards move to a second disk and back while events flow.
+type coldMonth struct {
+	*box
+	up     *daemon
+	random *rand.Rand
+	l      *signalled
+	ended  chan struct{}
+	http   string
+}
+
+// A month moves to a second disk and back while events flow and its engine, and the whole up, are killed: before the first part moved, while
+// parts are copied, and when some are there. What is stored is proven, pages are right, and an erasure there is whole.
+func TestColdMonthUnderKills(t *testing.T) {
+	t.Parallel()
+	kills, err := strconv.Atoi(os.Getenv(coldKillsEnv))
+	if err != nil {
+		t.Skip(coldKillsEnv + " says how many kills; make damage sets it")
+	}
+	b := newBox(t, coldEveryEnv+"=100ms")
+	m := &coldMonth{box: b, random: seeded(t), http: embeddedtest.FreeAddress(t), ended: make(chan struct{})}
+	m.start()
+	b.ok("", "topics", "apply", "app", "--rotate-rows", "2000")
+	const events, users = 40_000, 50
+	var month strings.Builder
+	for n := range events {
+		fmt.Fprintf(&month, `{"ts":"2026-03-04T05:06:07Z","message":"old-%d %s","user_id":"u-%d"}`+"\n", n, strings.Repeat(strconv.Itoa(n), 100), n%users)
+	}
+	b.ok(month.String(), "send", "app", "--format", "ndjson")
+	b.inTheEnd(events)
+	embeddedtest.Eventually(t, maxWait, func() error {
+		if near, far := m.places(); near < 10 || far != 0 {
+			return fmt.Errorf("%d shards are closed, %d of them far", near+far, far)
+		}
+		return nil
+	})
+	m.l = &signalled{t: t, base: map[string]string{"http": m.http}, http: &http.Client{Timeout: time.Minute}, began: time.Now(), fates: map[string]fate{}, order: map[string][]string{}, count: map[string]int{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	go m.flow(ctx)
+	t.Cleanup(func() { cancel(); <-m.ended })
+	page := m.page("u-7")
+
+	m.killed(kills, true)
+	m.proven("moved")
+	if got := m.page("u-7"); got != page {
+		t.Errorf("a page of the moved month is\n%.1000s\nit was\n%.1000s", got, page)
+	}
+	b.ok("", "erase", "app", "--user", "u-8", "--yes")
+	if got := m.page("u-8"); got != "" {
+		t.Errorf("of an erased user is left\n%.1000s", got)
+	}
+	m.proven("erased")
+	m.killed(kills, false)
+	cancel()
+	<-m.ended
+	m.proven("moved back")
+	if got := m.page("u-7"); got != page {
+		t.Errorf("a page of the month that is back is\n%.1000s\nit was\n%.1000s", got, page)
+	}
+	have := map[string]int{}
+	for line := range strings.Lines(b.ok("", "sql", "--wait", "120s", "SELECT message, count() FROM app WHERE ts > '2026-04-01' GROUP BY message FORMAT TSV")) {
+		name, times, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		have[name], _ = strconv.Atoi(times)
+	}
+	lost, twice := 0, 0
+	for e, f := range m.l.fates {
+		if n := have[e]; n > 1 {
+			twice++
+		} else if n == 0 && f == ackedOnce {
+			lost++
+		}
+	}
+	if t.Logf("%d events flowed meanwhile, %d lost, %d twice", len(have), lost, twice); lost+twice > 0 || len(have) == 0 {
+		t.Errorf("of %d events %d are lost, %d twice", len(have), lost, twice)
+	}
+}
+
+func (m *coldMonth) start() {
+	m.up = m.box.up("--profile", "test", "--cold-dir", filepath.Join(m.dir, "cold"), "--http", m.http)
+}
+
+// flow sends events until ctx ends, each until it is taken.
+func (m *coldMonth) flow(ctx context.Context) {
+	defer close(m.ended)
+	for n := 0; ctx.Err() == nil; n++ {
+		id := fmt.Sprintf("live-%d", n)
+		events := []string{id + "-0", id + "-1"}
+		m.l.set("live", events, unanswered)
+		for was := unanswered; was != ackedOnce && (ctx.Err() == nil || !m.t.Failed()); {
+			if was = m.l.lines(context.WithoutCancel(ctx), id, events); was == ackedOnce {
+				m.l.set("live", events, was)
+			}
+			pause(ctx)
+		}
+	}
+}
+
+// places are how many closed shards have parts on the first volume, and how many on the second alone. It is asked again while the engine
+// starts.
+func (m *coldMonth) places() (near, far int) {
+	m.t.Helper()
+	embeddedtest.Eventually(m.t, maxWait, func() error {
+		r := m.run("", "shards", "app", "--month", "2026-03", "-o", "json")
+		if r.code != exitOK {
+			return errors.New(r.err)
+		}
+		var rows []query.ShardRow
+		if err := json.Unmarshal([]byte(r.out), &rows); err != nil {
+			return err
+		}
+		near, far = 0, 0
+		for i := range rows {
+			switch s := &rows[i]; {
+			case s.Status != registry.Closed:
+			case len(s.Places) == 0 || slices.ContainsFunc(s.Places, func(p tables.Place) bool { return p.Volume != schemas.VolumeCold }):
+				near++
+			default:
+				far++
+			}
+		}
+		return nil
+	})
+	return near, far
+}
+
+// want says where closed shards belong.
+func (m *coldMonth) want(far bool) {
+	m.t.Helper()
+	days := "0"
+	if far {
+		days = "30"
+	}
+	embeddedtest.Eventually(m.t, maxWait, func() error { // the engine may start yet
+		if r := m.run("", "topics", "apply", "app", "--cold-after-days", days); r.code != exitOK {
+			return errors.New(r.err)
+		}
+		return nil
+	})
+}
+
+// killed kills the whole up, or its engine alone, so often, at random times after shards begin to move: to the second disk and, when all
+// are there, back again. In the end it waits until all are where they are wanted.
+func (m *coldMonth) killed(kills int, far bool) {
+	t := m.t
+	t.Helper()
+	between, now := 0, far
+	m.want(now)
+	for k := range kills {
+		<-time.After(time.Duration(m.random.IntN(500)) * time.Millisecond) // any time of a move
+		if k%2 == 0 {
+			_ = m.up.cmd.Process.Kill()
+			<-m.up.done
+			m.start()
+		} else if err := syscall.Kill(m.engine(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		switch nearBy, away := m.places(); {
+		case nearBy > 0 && away > 0:
+			between++
+		case now == (away > 0):
+			now = !now
+			m.want(now)
+		}
+	}
+	m.want(far)
+	embeddedtest.Eventually(t, maxWait, func() error {
+		if nearBy, away := m.places(); far && nearBy > 0 || !far && away > 0 {
+			return fmt.Errorf("%d shards are near, %d far", nearBy, away)
+		}
+		return nil
+	})
+	t.Logf("%d kills; after %d of them shards were on both disks", kills, between)
+}
+
+// engine is the process of the engine: the child of the up.
+func (m *coldMonth) engine() (pid int) {
+	m.t.Helper()
+	embeddedtest.Eventually(m.t, maxWait, func() error {
+		all, err := filepath.Glob("/proc/[0-9]*/stat")
+		if err != nil {
+			return err
+		}
+		for _, file := range all {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			_, rest, _ := strings.Cut(string(text), ") ")
+			if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(m.up.cmd.Process.Pid) {
+				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+				return err
+			}
+		}
+		return errors.New("the up has no engine")
+	})
+	return pid
+}
+
+func (m *coldMonth) page(user string) string {
+	m.t.Helper()
+	return m.ok("", "query", "app", "--from", "2026-03-01", "--to", "2026-04-01", "--where", "user_id = '"+user+"'", "--limit", "1000", "-o", "ndjson")
+}
+
+// proven fails the test unless verify proves all: it is asked again while the engine starts.
+func (m *coldMonth) proven(what string) {
+	m.t.Helper()
+	embeddedtest.Eventually(m.t, maxWait, func() error {
+		if r := m.run("", "verify", "--full"); r.code != exitOK || !strings.Contains(r.err, "proven: ") {
+			return fmt.Errorf("%s: exit %d: %s%s", what, r.code, r.out, r.err)
+		}
+		return nil
+	})
+}
