@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,25 +20,54 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup DEST",
-		Short: "Copy everything into a directory, while events flow",
-		Long: `Copy streams, registry and tables into a directory, while events flow. It names the
-point in time: every event that was acknowledged up to it is in the backup.
+		Short: "Copy everything into a directory or a bucket, while events flow",
+		Long: `Copy streams, registry and tables into a directory, or into a bucket of an object
+store (s3://BUCKET/PREFIX), while events flow. It names the point in time: every event
+that was acknowledged up to it is in the backup.
 
-A directory holds any number of backups. The files that an earlier one has are not
+DEST holds any number of backups. The files that an earlier one has are not
 copied again, so a second backup adds what came since. --keep removes the oldest.
 It may be killed and run again.
+
+The credentials for a bucket are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+or from ~/.aws/credentials.
 
 A ClickHouse that "up" did not start needs a directory for backups of its own
 (backups.allowed_path in its settings) that this process can write too: name it by
 --clickhouse-files.`,
 		Example: `  almanac backup /var/backups/almanac
-  almanac backup /var/backups/almanac --keep 14`,
+  almanac backup /var/backups/almanac --keep 14
+  almanac backup s3://backups/almanac --s3-endpoint https://minio.example:9000`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.backup),
 	}
 	addFlags(cmd, numberFlag("keep", "afterwards remove all but the newest `N` backups"), ofFiles)
 	outputFlag(cmd, asTable, asJSON)
+	keyFlags(cmd.Flags(), bucketKeys...)
 	return cmd
+}
+
+// bucketKeys say where a bucket is.
+var bucketKeys = []string{"s3_endpoint", "s3_region", "s3_ca"}
+
+// place is where DEST or SRC is: a directory, or a bucket.
+func place(s *settings, at string) (backup.Place, error) {
+	if !strings.HasPrefix(at, backup.BucketScheme) {
+		return backup.Directory(at), nil
+	}
+	b, err := backup.OpenBucket(backup.BucketConfig{URL: at, Endpoint: s.S3Endpoint, Region: s.S3Region, CA: s.S3CA})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return b, nil
+}
+
+func openBackups(ctx context.Context, s *settings, at string) (*backup.Store, error) {
+	p, err := place(s, at)
+	if err != nil {
+		return nil, err
+	}
+	return backup.OpenStore(ctx, p)
 }
 
 var ofFiles = textFlag("clickhouse-files", "`DIR` in which ClickHouse keeps its own backups, as it is called on this machine (default: that of the almanac up)")
@@ -60,11 +90,11 @@ func (a *app) backup(ctx context.Context, cmd *cobra.Command, args []string) err
 		if err != nil {
 			return err
 		}
-		store, err := backup.OpenStore(args[0])
+		store, err := openBackups(ctx, c.settings, args[0])
 		if err != nil {
 			return err
 		}
-		defer func() { _ = store.Close() }()
+		defer func() { _ = store.Close(ctx) }()
 		draw, end := a.drawBackup()
 		m, err := backup.Run(ctx, backup.Config{NC: c.nc, Registry: c.reg, DB: c.db, Store: store, Files: files, Version: version, Progress: draw})
 		end()
@@ -75,7 +105,7 @@ func (a *app) backup(ctx context.Context, cmd *cobra.Command, args []string) err
 			return err
 		}
 		keep, _ := cmd.Flags().GetInt("keep")
-		removed, err := store.Keep(keep)
+		removed, err := store.Keep(ctx, keep)
 		if removed > 0 {
 			a.note("removed: %s", counted(removed, "older backup"))
 		}

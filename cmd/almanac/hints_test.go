@@ -73,7 +73,7 @@ var (
 	quoted = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
 	// typedCommand is the program with words and flags after it.
 	typedCommand = regexp.MustCompile(`\balmanac((?:[ \t]+[a-z][a-z-]*\b)+)((?:[ \t]+[^\n` + "`" + `|;&#)]*)?)`)
-	flagged      = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
+	flagged      = regexp.MustCompile(`(?:^|\s)--([a-z][a-z0-9-]*)`)
 	// foreignProgram are tools of the servers, which who reads a message may not have.
 	foreignProgram = regexp.MustCompile("`(nats (stream|consumer|account|kv|server|context)|natscli|clickhouse-client|nsc )")
 )

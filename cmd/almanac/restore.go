@@ -28,8 +28,8 @@ func (a *app) restoreCommand() *cobra.Command {
 		Use:   "restore SRC",
 		Short: "Put a backup into an empty data directory, or into empty servers",
 		Long: `Put a backup into an empty data directory (--data), or into the empty servers that
---nats and --clickhouse name. SRC is the directory of "almanac backup", of which the
-newest backup is taken, or one backup in it.
+--nats and --clickhouse name. SRC is the directory or bucket of "almanac backup", of
+which the newest backup is taken, or one backup in it.
 
 First every file is compared with its digest. Then streams and tables are restored,
 what was on its way is stored, erasures that were entered since are carried out, and
@@ -55,6 +55,7 @@ them is left, --yes restores with the erasures that the backups know.`,
 		ofFiles,
 	)
 	keyFlags(cmd.Flags(), "cold_dir", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes")
+	keyFlags(cmd.Flags(), bucketKeys...)
 	return cmd
 }
 
@@ -85,7 +86,7 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		return err
 	}
 	r := &restoring{a: a, s: s, log: s.logger(a.stderr), whole: func() error { return nil }, stop: func() {}}
-	if err := r.choose(cmd, args[0]); err != nil {
+	if err := r.choose(ctx, cmd, args[0]); err != nil {
 		return err
 	}
 	check, _ := cmd.Flags().GetBool("check")
@@ -112,7 +113,7 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 	}
 	began := time.Now()
 	draw, end := a.drawBackup()
-	err = r.store.Check(r.m, func(bytes int64) {
+	err = r.store.Check(ctx, r.m, func(bytes int64) {
 		if draw != nil {
 			draw(backup.Progress{What: "comparing digests", Bytes: bytes})
 		}
@@ -122,7 +123,7 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		return err
 	}
 	a.note("%s: every file has its digest, %s", r.m.Name(), schemas.FormatBytes(float64(r.m.Bytes)))
-	if err := r.only.Check(r.store, r.m); err != nil {
+	if err := r.only.Check(ctx, r.store, r.m); err != nil {
 		return usageError{fmt.Errorf("--topic: %w", err)}
 	}
 	if check {
@@ -152,19 +153,21 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 }
 
 // choose finds the backup that SRC means, and what the backups after it know of erasures.
-func (r *restoring) choose(cmd *cobra.Command, src string) error {
+func (r *restoring) choose(ctx context.Context, cmd *cobra.Command, src string) error {
 	until, err := untilFlag(cmd)
 	if err != nil {
 		return err
 	}
-	dir, name := src, ""
-	if info, err := os.Stat(src); err != nil {
-		return usageError{err}
-	} else if !info.IsDir() {
-		dir, name = filepath.Dir(src), filepath.Base(src)
+	dir, name, err := splitSource(src)
+	if err != nil {
+		return err
 	}
-	r.store = backup.ReadStore(dir)
-	names, err := r.store.Manifests()
+	from, err := place(r.s, dir)
+	if err != nil {
+		return err
+	}
+	r.store = backup.ReadStore(from)
+	names, err := r.store.Manifests(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,15 +175,15 @@ func (r *restoring) choose(cmd *cobra.Command, src string) error {
 		return fmt.Errorf("%w: %s has no backup that came to its end", backup.ErrTorn, dir)
 	}
 	for _, n := range slices.Backward(names) {
-		m, err := r.store.Manifest(n)
+		m, err := r.store.Manifest(ctx, n)
 		if errors.Is(err, backup.ErrTorn) && name != "" && n != name {
 			r.a.note("%v: what it knows of erasures is not known", err)
 			continue
 		}
 		if err != nil {
-			return errors.Join(err, r.older(dir, names, n))
+			return errors.Join(err, r.older(ctx, names, n))
 		}
-		l, err := r.store.Ledger(m)
+		l, err := r.store.Ledger(ctx, m)
 		if err != nil {
 			return fmt.Errorf("the ledger of %s: %w", n, err)
 		}
@@ -197,13 +200,32 @@ func (r *restoring) choose(cmd *cobra.Command, src string) error {
 }
 
 // older says which backup before one that is not whole is.
-func (r *restoring) older(dir string, names []string, than string) error {
+func (r *restoring) older(ctx context.Context, names []string, than string) error {
 	for _, n := range slices.Backward(names[:slices.Index(names, than)]) {
-		if _, err := r.store.Manifest(n); err == nil {
-			return fmt.Errorf("the one before is restored by its file: almanac restore %s", filepath.Join(dir, n))
+		if _, err := r.store.Manifest(ctx, n); err == nil {
+			return fmt.Errorf("the one before is restored by its file: almanac restore %s", r.store.At(n))
 		}
 	}
-	return fmt.Errorf("%s does not have one before it that is whole", dir)
+	return fmt.Errorf("%s does not have one before it that is whole", r.store.At(""))
+}
+
+// splitSource is the place that SRC means, and the name of one backup in it, if it means one.
+func splitSource(src string) (dir, name string, err error) {
+	if strings.HasPrefix(src, backup.BucketScheme) {
+		if !strings.HasSuffix(src, backup.Suffix) {
+			return src, "", nil
+		}
+		at := strings.LastIndexByte(src, '/')
+		return src[:at], src[at+1:], nil
+	}
+	info, err := os.Stat(src)
+	if err != nil {
+		return "", "", usageError{err}
+	}
+	if info.IsDir() {
+		return src, "", nil
+	}
+	return filepath.Dir(src), filepath.Base(src), nil
 }
 
 func untilFlag(cmd *cobra.Command) (time.Time, error) {

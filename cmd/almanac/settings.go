@@ -60,6 +60,9 @@ type settings struct {
 	NATSKey         string
 	NATSClientCA    string
 	ClickHouseCA    *x509.CertPool
+	S3Endpoint      string // empty: Amazon
+	S3Region        string
+	S3CA            *x509.CertPool
 	CA              *x509.CertPool
 	ClickHouse      string
 	ReaderUser      string
@@ -173,6 +176,9 @@ var keys = []key{
 	{name: "clickhouse_reader", secret: true, usage: "`USER:PASSWORD` of its account for SQL that people ask (default: the reader of the up on the data directory, else the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.ReaderUser, &s.ReaderPassword })},
 	{name: "clickhouse_reads", secret: true, usage: "`USER:PASSWORD` of its account for what a gateway reads by statements of its own (default: the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.ReadsUser, &s.ReadsPassword })},
 	{name: "clickhouse_ca", usage: "`FILE` of the CA of that ClickHouse, for https:// URLs, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ClickHouseCA })},
+	{name: "s3_endpoint", usage: "`URL` of the object store that has the bucket of a backup, such as https://minio.example:9000 (default: Amazon's)", set: plain(func(s *settings) *string { return &s.S3Endpoint })},
+	{name: "s3_region", def: "us-east-1", usage: "`REGION` of that bucket", set: plain(func(s *settings) *string { return &s.S3Region })},
+	{name: "s3_ca", usage: "`FILE` of the CA of that object store, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.S3CA })},
 	{name: "profile", usage: "`NAME` of a profile; test: shards rotate at 50,000 rows", set: oneOf(func(s *settings) *string { return &s.Profile }, "", profileTest)},
 	{name: "replicas", def: "1", usage: "`NUMBER` of copies of each stream, where it is created", set: func(s *settings, v string) error {
 		n, err := strconv.Atoi(v)

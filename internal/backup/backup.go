@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -77,17 +78,31 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	m := &Manifest{Format: Format, Version: cfg.Version, Database: cfg.DB.Database, Began: time.Now().UTC()}
-	base, err := cfg.Store.Newest()
+	base, err := cfg.Store.Newest(ctx)
 	if errors.Is(err, ErrTorn) {
 		base, err = nil, nil // all is copied again
 	}
 	if err != nil {
 		return nil, err
 	}
+	copying, err := streams.BeginCopying(ctx, js)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	defer copying.End(ctx)
 	if err := cfg.groups(ctx, m, base); err != nil {
 		return nil, err
 	}
-	if err := cfg.streams(ctx, js, m); err != nil {
+	for try := 1; ; try++ {
+		m.Streams = nil
+		if err = cfg.streams(ctx, js, m); err == nil || !errors.Is(err, errNoCheckpoint) || try == maxTries {
+			break
+		}
+	}
+	if purged := copying.Still(ctx); errors.Is(purged, streams.ErrPurged) {
+		err = fmt.Errorf("backup: %w, since one of them is more than 80 %% full: give it more room (almanac streams resize), or try again when less is written", purged)
+	}
+	if err != nil {
 		return nil, err
 	}
 	at := time.Now()
@@ -100,14 +115,17 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Ledger, err = cfg.Store.Put(text); err != nil {
+	if m.Ledger, err = cfg.Store.Put(ctx, text); err != nil {
 		return nil, err
 	}
 	m.Ended = time.Now().UTC()
 	_ = m.Objects(func(_ string, o Object) error { m.Bytes += o.Size; return nil })
 	m.NewBytes = cfg.Store.Added
-	return m, cfg.Store.Commit(m)
+	return m, cfg.Store.Commit(ctx, m)
 }
+
+// maxTries bounds how often the streams are copied again because one was purged meanwhile, by a janitor that does not wait for a copy.
+const maxTries = 3
 
 // groups copies the tables, in their order.
 func (c *Config) groups(ctx context.Context, m, base *Manifest) error {
@@ -127,7 +145,7 @@ func (c *Config) groups(ctx context.Context, m, base *Manifest) error {
 		if len(names) == 0 {
 			continue
 		}
-		before, err := c.baseOf(base, name)
+		before, err := c.baseOf(ctx, base, name)
 		if err != nil {
 			return err
 		}
@@ -147,7 +165,7 @@ type basis struct {
 }
 
 // baseOf reads a group of the backup before, nil where it cannot be built upon: then all is copied.
-func (c *Config) baseOf(m *Manifest, name string) (*basis, error) {
+func (c *Config) baseOf(ctx context.Context, m *Manifest, name string) (*basis, error) {
 	if m == nil || m.Database != c.DB.Database {
 		return nil, nil
 	}
@@ -164,7 +182,7 @@ func (c *Config) baseOf(m *Manifest, name string) (*basis, error) {
 			b.files[f.Path] = f.Object
 		}
 		var err error
-		if b.text, err = c.Store.Read(b.files[metadataName]); errors.Is(err, ErrDamaged) {
+		if b.text, err = c.Store.Read(ctx, b.files[metadataName]); errors.Is(err, ErrDamaged) {
 			return nil, nil
 		} else if err != nil {
 			return nil, err
@@ -206,7 +224,7 @@ func (c *Config) group(ctx context.Context, name string, names []string, base *b
 	if err != nil {
 		return nil, err
 	}
-	o, err := c.Store.Put(alone)
+	o, err := c.Store.Put(ctx, alone)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +240,7 @@ func (c *Config) group(ctx context.Context, name string, names []string, base *b
 		if err != nil || d.IsDir() || d.Name() == metadataName {
 			return err
 		}
-		o, err := c.Store.PutFile(path)
+		o, err := c.Store.PutFile(ctx, path)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-// Package backup copies a running Almanac into a directory, and puts such a copy into empty servers.
+// Package backup copies a running Almanac into a directory or a bucket, and puts such a copy into empty servers.
 //
 // # Model
 //
@@ -7,6 +7,10 @@
 //
 // The manifest is written last, under its name at once. So a backup is whole or there is none: what a
 // killed one left are objects, which the next one finds and keeps. Each manifest stands alone, and any may be removed.
+//
+// DEST is a Place: a directory, or a bucket of an object store. Both have these files and nothing else, and the rest of the package does not
+// know which it is. One process writes at a time. In a directory a lock says so, in a bucket a lease (lease.go): who writes renews a file
+// under the condition that it is as it was left. Before a manifest is written, and before files are removed, it is renewed once more.
 //
 // # The order of copying
 //
@@ -51,6 +55,7 @@
 //
 // # Failures
 //
+//	the object store refuses or does not answer   ErrObjectStore, after some attempts. It is not damage
 //	killed while copying       objects without a manifest: run it again
 //	killed while restoring     the target keeps its mark: run it again, it begins again
 //	a byte differs             ErrDamaged names the file

@@ -13,6 +13,8 @@ var (
 	ErrOldLedger = errors.New("the ledger does not go on where the backups end")
 	// ErrBusy means that another process writes into the same directory of backups.
 	ErrBusy = errors.New("another backup is under way")
+	// ErrObjectStore means that a bucket did not do as it was asked.
+	ErrObjectStore = errors.New("object store")
 	// ErrSnapshot means that a snapshot of a stream did not come whole.
 	ErrSnapshot = errors.New("snapshot of a stream")
 )

@@ -118,8 +118,8 @@ func erasureOf(key string) (topic, id string) {
 }
 
 // Ledger is that of a backup.
-func (s *Store) Ledger(m *Manifest) (Ledger, error) {
-	text, err := s.Read(m.Ledger)
+func (s *Store) Ledger(ctx context.Context, m *Manifest) (Ledger, error) {
+	text, err := s.Read(ctx, m.Ledger)
 	if err != nil {
 		return Ledger{}, err
 	}

@@ -93,12 +93,12 @@ type Manifest struct {
 	NewBytes int64 `json:"new_bytes"`
 }
 
-// suffix ends the name of a manifest.
-const suffix = ".backup"
+// Suffix ends the name of a manifest.
+const Suffix = ".backup"
 
 // Name is the manifest's file: names sort as the points do.
 func (m *Manifest) Name() string {
-	return m.Point.UTC().Format("20060102T150405.000000000Z") + suffix
+	return m.Point.UTC().Format("20060102T150405.000000000Z") + Suffix
 }
 
 // Objects calls f for each object of the backup, with what it is.

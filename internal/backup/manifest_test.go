@@ -3,10 +3,7 @@ package backup
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -100,72 +97,5 @@ func TestManifestIsWholeOrRefused(t *testing.T) {
 				t.Fatalf("bit %d of byte %d: %v", bit, i, err)
 			}
 		}
-	}
-}
-
-// A store names the object that differs, keeps what the newest backups have, and lets one process write.
-func TestStore(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s, err := OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	if _, err := OpenStore(dir); !errors.Is(err, ErrBusy) {
-		t.Errorf("a second process: %v", err)
-	}
-	put := func(text string) Object {
-		o, err := s.Put([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	shared, first, second, left := put("shared"), put("first"), put("second"), put("of a backup that was killed")
-	if added := s.Added; put("shared") != shared || s.Added != added {
-		t.Error("what is there was written again")
-	}
-	commit := func(hour int, o Object) *Manifest {
-		m := example()
-		m.Point = m.Point.Add(time.Duration(hour) * time.Hour)
-		m.Groups[0].Files = []File{{"a", shared}, {"b", o}}
-		m.Ledger = shared
-		if err := s.Commit(m); err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
-	commit(1, first)
-	newest := commit(2, second)
-	if m, err := s.Newest(); err != nil || m.Name() != newest.Name() {
-		t.Fatalf("the newest is %v, %v", m, err)
-	}
-	if err := s.Check(newest, nil); err != nil {
-		t.Fatal(err)
-	}
-	if removed, err := s.Keep(1); err != nil || removed != 1 {
-		t.Fatalf("removed %d, %v", removed, err)
-	}
-	for o, want := range map[Object]bool{shared: true, second: true, first: false, left: false} {
-		if s.has(o) != want {
-			t.Errorf("object %s is there: %t", o.SHA256, !want)
-		}
-	}
-	path := s.path(second)
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("secone"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(newest, nil); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) || !strings.Contains(err.Error(), "tables topics: b") {
-		t.Errorf("a byte that differs: %v", err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(newest, nil); !errors.Is(err, ErrDamaged) {
-		t.Errorf("a file that is gone: %v", err)
 	}
 }

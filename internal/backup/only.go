@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,13 +34,13 @@ type selection struct {
 }
 
 // Check refuses a topic that the backup does not have.
-func (o Only) Check(from *Store, m *Manifest) error {
-	_, err := o.selects(from, m)
+func (o Only) Check(ctx context.Context, from *Store, m *Manifest) error {
+	_, err := o.selects(ctx, from, m)
 	return err
 }
 
 // selects reads which topics the registry's copy has.
-func (o Only) selects(from *Store, m *Manifest) (s selection, err error) {
+func (o Only) selects(ctx context.Context, from *Store, m *Manifest) (s selection, err error) {
 	s.only = o
 	if o == nil {
 		return s, nil
@@ -47,7 +48,7 @@ func (o Only) selects(from *Store, m *Manifest) (s selection, err error) {
 	i := slices.IndexFunc(m.Streams, func(s Stream) bool { return s.Name == schemas.KVStream })
 	var names []string
 	prefix, removed := schemas.KVSubject(schemas.TopicKey("")), schemas.KVSubject(schemas.RemovalKey(""))
-	err = from.messages(&m.Streams[i], func(m *message) error {
+	err = from.messages(ctx, &m.Streams[i], func(m *message) error {
 		for _, p := range []string{prefix, removed} {
 			if name, ok := strings.CutPrefix(m.subject, p); ok && !slices.Contains(names, name) {
 				names = append(names, name)

@@ -17,7 +17,7 @@ func registryOf(t *testing.T, s *Store, keys ...string) *Manifest {
 			continue
 		}
 		c := chunker{keep: func(chunk []byte) error {
-			o, err := s.Put(chunk)
+			o, err := s.Put(t.Context(), chunk)
 			m.Streams[i].Files = append(m.Streams[i].Files, File{"chunk 0", o})
 			return err
 		}}
@@ -36,20 +36,20 @@ func registryOf(t *testing.T, s *Store, keys ...string) *Manifest {
 // Of one topic alone its messages are restored, in each stream, and no other topic's; of the registry what belongs to no topic too.
 func TestOnlyKeepsTheTopicsMessages(t *testing.T) {
 	t.Parallel()
-	s, err := OpenStore(t.TempDir())
+	s, err := OpenStore(t.Context(), Directory(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = s.Close() }()
+	defer func() { _ = s.Close(t.Context()) }()
 	m := registryOf(t, s, schemas.TopicKey("app"), schemas.TopicKey("web"), schemas.RemovalKey("old"), schemas.EngineKey)
-	if err := (Only{"app", "nope"}).Check(s, m); !errors.Is(err, schemas.ErrUnknownTopic) {
+	if err := (Only{"app", "nope"}).Check(t.Context(), s, m); !errors.Is(err, schemas.ErrUnknownTopic) {
 		t.Errorf("an unknown topic: %v", err)
 	}
-	only, err := Only{"app"}.selects(s, m)
+	only, err := Only{"app"}.selects(t.Context(), s, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Only(nil).selects(s, m)
+	all, err := Only(nil).selects(t.Context(), s, m)
 	if err != nil {
 		t.Fatal(err)
 	}

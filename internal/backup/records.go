@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -210,9 +211,9 @@ func chunkMessages(chunk []byte, f func(*message) error) error {
 }
 
 // messages calls f with the messages of a stream's copy, in order.
-func (s *Store) messages(of *Stream, f func(*message) error) error {
+func (s *Store) messages(ctx context.Context, of *Stream, f func(*message) error) error {
 	for _, file := range of.Files {
-		chunk, err := s.Read(file.Object)
+		chunk, err := s.Read(ctx, file.Object)
 		if err == nil {
 			err = chunkMessages(chunk, f)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -66,10 +65,15 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 	if here[schemas.KVStream] {
 		return cfg.finished(ctx, js, m)
 	}
-	only, err := cfg.Only.selects(cfg.Store, m)
+	only, err := cfg.Only.selects(ctx, cfg.Store, m)
 	if err != nil {
 		return err
 	}
+	release, err := useFiles(cfg.Files)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := cfg.DB.MarkRestore(ctx); err != nil {
 		return err
 	}
@@ -137,11 +141,6 @@ func notEmpty(here map[string]bool, held []tables.Held) error {
 }
 
 func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
-	release, err := useFiles(c.Files)
-	if err != nil {
-		return err
-	}
-	defer release()
 	if err := c.DB.MakeDatabase(ctx); err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 		}
 		var done int64
 		for _, f := range g.Files {
-			if err := c.lay(filepath.Join(c.Files, folder(g.Name)), f); err != nil {
+			if err := c.lay(ctx, filepath.Join(c.Files, folder(g.Name)), f); err != nil {
 				return err
 			}
 			done += f.Size
@@ -177,12 +176,7 @@ func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
 }
 
 // lay puts a file where ClickHouse reads it.
-func (c *RestoreConfig) lay(dir string, f File) error {
-	r, err := c.Store.Open(f.Object)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
+func (c *RestoreConfig) lay(ctx context.Context, dir string, f File) error {
 	path := filepath.Join(dir, f.Path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // ClickHouse may be another user
 		return fmt.Errorf("backup: %w", err)
@@ -191,8 +185,7 @@ func (c *RestoreConfig) lay(dir string, f File) error {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	_, err = io.Copy(w, r)
-	return errors.Join(err, w.Close())
+	return errors.Join(c.Store.Copy(ctx, w, f.Object), w.Close())
 }
 
 func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *Stream, only *selection) error {
@@ -207,13 +200,21 @@ func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *S
 	if err != nil {
 		return err
 	}
-	part, err := only.of(*s, func(each func(*message) error) error { return c.Store.messages(s, each) })
+	staged, err := openStage(ctx, c.Store, c.Files)
+	if err != nil {
+		return err
+	}
+	defer staged.close(ctx)
+	if err := staged.fetch(ctx, s.Files); err != nil {
+		return err
+	}
+	part, err := only.of(*s, func(each func(*message) error) error { return staged.near.messages(ctx, s, each) })
 	if err != nil {
 		return err
 	}
 	var done int64
 	err = restoreStream(ctx, c.NC, &part, config, func(each func(*message) error) error {
-		return c.Store.messages(s, func(m *message) error {
+		return staged.near.messages(ctx, s, func(m *message) error {
 			if !only.keeps(s.Name, m.subject) {
 				return nil
 			}

@@ -60,13 +60,22 @@ func keyed() extent { return extent{keyed: true} }
 // stream copies one stream.
 func (c *Config) stream(ctx context.Context, js jetstream.JetStream, m *Manifest, name string, to extent) error {
 	s := Stream{Name: name}
+	staged, err := openStage(ctx, c.Store, c.Files)
+	if err != nil {
+		return err
+	}
+	defer staged.close(ctx)
 	chunks := chunker{keep: func(chunk []byte) error {
-		o, err := c.Store.Put(chunk)
+		o, err := staged.put(ctx, chunk)
 		s.Files = append(s.Files, File{fmt.Sprintf("chunk %d", len(s.Files)), o})
 		return err
 	}}
 	var read int64
+	var lanes checkpoints
 	cut := cutter{until: to.until, keep: func(m *message) error {
+		if name == schemas.StreamShards {
+			lanes.see(m)
+		}
 		read += int64(len(m.header) + len(m.data))
 		c.tell("stream "+name, read)
 		return chunks.add(m)
@@ -78,7 +87,13 @@ func (c *Config) stream(ctx context.Context, js jetstream.JetStream, m *Manifest
 	if err == nil {
 		err = chunks.end()
 	}
+	if err == nil {
+		err = staged.send(ctx)
+	}
 	if err != nil {
+		return err
+	}
+	if err := lanes.missing(); err != nil {
 		return err
 	}
 	cut.drop()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -35,11 +36,11 @@ func served(t *testing.T, config jetstream.StreamConfig) (Config, jetstream.JetS
 	if _, err := js.CreateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	store, err := OpenStore(t.TempDir())
+	store, err := OpenStore(t.Context(), Directory(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
+	t.Cleanup(func() { _ = store.Close(context.WithoutCancel(t.Context())) })
 	return Config{NC: srv.NC(), Store: store}, js
 }
 
@@ -54,7 +55,7 @@ func copied(t *testing.T, c Config, js jetstream.JetStream, name string, to exte
 	}
 	s := m.Streams[0]
 	for _, file := range s.Files {
-		chunk, err := c.Store.Read(file.Object)
+		chunk, err := c.Store.Read(t.Context(), file.Object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,6 +187,7 @@ func TestLogIsCutBeforeABatch(t *testing.T) {
 	for n := range batch {
 		batch[n] = nats.NewMsg(schemas.ShardSubject("app", schemas.Month(202611), schemas.Shard(n)))
 	}
+	batch[4] = nats.NewMsg(schemas.RoutedSubject("app", "0"))
 	for range 2 {
 		if _, err := streams.Commit(t.Context(), js, batch...); err != nil {
 			t.Fatal(err)
@@ -208,6 +210,20 @@ func TestLogIsCutBeforeABatch(t *testing.T) {
 		if s.Last != want || uint64(len(got)) != want {
 			t.Errorf("as of %s it has %v and ends at %d, want %d", until, got, s.Last, want)
 		}
+	}
+	// Its checkpoint goes, and a newer one is above the point.
+	if _, err := streams.Commit(t.Context(), js, batch...); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := streams.Open(t.Context(), js, config.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := streams.PurgeWith(t.Context(), stream, batch[4].Subject, jetstream.WithPurgeSequence(15)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.stream(t.Context(), js, &Manifest{}, config.Name, upTo(last.Time)); !errors.Is(err, errNoCheckpoint) {
+		t.Errorf("a copy without the checkpoint of a lane: %v", err)
 	}
 	var cfg jetstream.StreamConfig
 	if err := json.Unmarshal(copied(t, c, js, config.Name, keyed(), func(*message) {}).Config, &cfg); err != nil || cfg.Name != config.Name {

@@ -84,7 +84,7 @@ const (
 )
 
 // flagInText is a flag that a help text names.
-var flagInText = regexp.MustCompile(`--[a-z][a-z-]*`)
+var flagInText = regexp.MustCompile(`--[a-z][a-z0-9-]*`)
 
 // Description is the help text as a sentence. A flag that it names is the parameter.
 func (p *Param) Description() string {

@@ -22,6 +22,8 @@ var (
 	ErrStoreTooSmall = errors.New("the store of this NATS server is too small")
 	// ErrDenied: the user of the connection may not do that.
 	ErrDenied = errors.New("NATS does not let this user do that")
+	// ErrPurged: while the streams were copied a janitor purged, since one was nearly full, or may have.
+	ErrPurged = errors.New("streams were purged while they were copied")
 	// ErrUnsafe: a stream is configured so that events could be lost.
 	ErrUnsafe = errors.New("stream configured unsafely")
 )

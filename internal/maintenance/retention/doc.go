@@ -18,6 +18,9 @@
 // A stream that is nearly full gives up the replay window and most of the keep time
 // before it must refuse what is new.
 //
+// While the streams are copied (streams.Copying) nothing is purged, dropped or moved: the copy would lack it. Where a stream is
+// nearly full it is all the same, and the copy is told so.
+//
 // # Retention
 //
 // The janitor takes each shard that is past its topic's retention one step a round

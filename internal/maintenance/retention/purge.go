@@ -147,6 +147,7 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
+	upTo := map[string]uint64{}
 	for subject, n := range subjects {
 		if n < 2 || !schemas.Literal(subject) {
 			continue
@@ -158,18 +159,44 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 		if last.Err != nil || last.Seq == 0 {
 			continue // a router sets it aside
 		}
-		upTo, err := j.firstForeign(ctx, subject, last.Seq)
-		if err != nil {
+		if upTo[subject], err = j.firstForeign(ctx, subject, last.Seq); err != nil {
 			return err
 		}
-		if upTo < 2 {
+	}
+	// Asked again: a copy that begins later has a point in time that is above all of them.
+	if waits, err := j.waitsForCopy(ctx); waits || err != nil {
+		return err
+	}
+	for subject, seq := range upTo {
+		if seq < 2 {
 			continue // nothing is below it; older servers take 1 for no bound
 		}
-		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(upTo)); err != nil {
+		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(seq)); err != nil {
 			return fmt.Errorf("janitor: %w", err)
 		}
 	}
 	return nil
+}
+
+// waitsForCopy reports whether the streams are being copied, so that nothing may be purged. Where one is nearly full it
+// tells the copies that it is all the same.
+func (j *Janitor) waitsForCopy(ctx context.Context) (bool, error) {
+	copies, err := streams.Copied(ctx, j.js)
+	if err != nil || len(copies) == 0 {
+		return false, err
+	}
+	full := 0.0
+	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers} {
+		info, err := streams.Info(ctx, j.js, name)
+		if err != nil {
+			return false, fmt.Errorf("janitor: %s: %w", name, err)
+		}
+		full = max(full, fill(info))
+	}
+	if full <= pressed {
+		return true, nil
+	}
+	return false, streams.PurgeAnyway(ctx, j.js, copies)
 }
 
 // firstForeign is the sequence of the first message of a subject that is not Almanac's, or upTo.

@@ -89,6 +89,9 @@ func (j *Janitor) Round(ctx context.Context) error {
 	if err := j.mayPurge(ctx); err != nil {
 		return err
 	}
+	if waits, err := j.waitsForCopy(ctx); waits || err != nil {
+		return err
+	}
 	topics, err := j.cfg.Registry.AllShards(ctx)
 	if err != nil {
 		return err
