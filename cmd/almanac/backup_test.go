@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/backup"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/producer"
@@ -334,6 +335,17 @@ func (b *box) damaged(t *testing.T, random *rand.Rand, dest, old string) {
 	}
 	if _, err := os.Stat(into); err == nil {
 		t.Error("something was restored")
+	}
+	oldest := filepath.Base(names[0])
+	point, err := time.Parse("20060102T150405.000000000Z", strings.TrimSuffix(oldest, backup.Suffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := b.run("", "restore", dest, "--check", "--until", point.Add(time.Millisecond).Format(time.RFC3339Nano)); r.code != exitOK || !strings.Contains(r.err, oldest) {
+		t.Errorf("until after the oldest, which is %s: exit %d, %s", oldest, r.code, r.err)
+	}
+	if r := b.run("", "restore", dest, "--check", "--until", point.Add(-time.Millisecond).Format(time.RFC3339Nano)); r.code != exitUsage || !strings.Contains(r.err, oldest) {
+		t.Errorf("until before the oldest: exit %d, %s", r.code, r.err)
 	}
 	b.ok("", "restore", dest, "--check")
 }

@@ -50,6 +50,7 @@ them is left, --yes restores with the erasures that the backups know.`,
 		textFlag("ledger", "`WHO` knows of the erasures since: a file, a data directory, or nats://…"),
 		textFlag("until", "of several backups, the newest whose point in time is not after `TIME`"),
 		textsFlag("topic", "restore `TOPIC` alone; can be repeated"),
+		textFlag("month", "restore the events of `YYYY-MM` alone, of topics of kind log, metric or audit"),
 		switchFlag("check", "only compare every file with its digest, and change nothing"),
 		switchFlag("yes", "restore without the ledger of the erasures since the backup"),
 		ofFiles,
@@ -68,6 +69,7 @@ type restoring struct {
 	store *backup.Store
 	m     *backup.Manifest
 	only  backup.Only
+	month schemas.Month // 0: all
 	since backup.Ledger // erasures that the backup may lack
 	live  bool          // all of them are known
 
@@ -111,6 +113,11 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 	if topics, _ := cmd.Flags().GetStringArray("topic"); len(topics) > 0 {
 		r.only = topics
 	}
+	if month, _ := cmd.Flags().GetString("month"); month != "" {
+		if r.month, err = schemas.ParseMonth(month); err != nil {
+			return usageError{fmt.Errorf("--month: %w", err)}
+		}
+	}
 	began := time.Now()
 	draw, end := a.drawBackup()
 	err = r.store.Check(ctx, r.m, func(bytes int64) {
@@ -125,6 +132,13 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 	a.note("%s: every file has its digest, %s", r.m.Name(), schemas.FormatBytes(float64(r.m.Bytes)))
 	if err := r.only.Check(ctx, r.store, r.m); err != nil {
 		return usageError{fmt.Errorf("--topic: %w", err)}
+	}
+	if r.month != 0 {
+		if err := r.only.CheckMonth(ctx, r.store, r.m, r.month); errors.Is(err, backup.ErrNoMonth) {
+			return usageError{fmt.Errorf("--month: %w", err)}
+		} else if err != nil {
+			return err
+		}
 	}
 	if check {
 		return nil
@@ -243,8 +257,8 @@ func (r *restoring) open(ctx context.Context, cmd *cobra.Command) error {
 	if (n.nats == "") != (n.clickhouse == "") {
 		return usageError{errors.New("name both servers by --nats and --clickhouse, or neither: then the backup is put into --data")}
 	}
-	if n.nats != "" && r.only != nil {
-		return usageError{errors.New("--topic restores into a data directory: name one by --data, and no servers")}
+	if n.nats != "" && (r.only != nil || r.month != 0) {
+		return usageError{errors.New("--topic and --month restore into a data directory: name one by --data, and no servers")}
 	}
 	if n.nats != "" {
 		return r.openServers(cmd, n)

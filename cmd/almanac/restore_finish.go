@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/internal/backup"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
@@ -168,8 +169,29 @@ func (r *restoring) storeRest(ctx context.Context, nc *nats.Conn, reg *registry.
 	if err == nil {
 		err = endErasures(ctx, reg, x)
 	}
+	if err == nil && r.month != 0 {
+		err = r.keepMonth(ctx, store, names)
+	}
 	cancel()
 	return errors.Join(err, <-ended)
+}
+
+// keepMonth drops what is not of the month, while the router and sinks are at work.
+func (r *restoring) keepMonth(ctx context.Context, c connected, topics []string) error {
+	j, err := retention.New(ctx, c.nc, retention.Config{Registry: c.reg, DB: r.db})
+	if err != nil {
+		return err
+	}
+	dropped := 0
+	for _, topic := range topics {
+		n, err := j.KeepMonth(ctx, topic, r.month, storedStall)
+		if err != nil {
+			return err
+		}
+		dropped += n
+	}
+	r.a.note("of month %s alone: %s of other months dropped, as retention drops them", r.month, counted(dropped, "shard"))
+	return nil
 }
 
 // endErasures carries on the erasures that were under way at the point in time, or were entered since.

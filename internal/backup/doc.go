@@ -48,10 +48,20 @@
 // Restore leaves out the messages, entries and tables of other topics. Numbers of messages stay, so a stream has gaps, as after an erasure.
 // The copy of the ledger is left out whole, for it names persons of all topics. The registry, which has the topic's own, gives it again.
 //
+// # One month alone
+//
+// All months are restored, what was on its way is stored, and the erasures since are carried out. Then the shards of other months go by the
+// steps of retention (retention.KeepMonth), so that every number that goes on beyond a month stays what it was, and verify proves the rest.
+//
 // # Who is authoritative
 //
 // The manifest is, for what a backup has. A file that does not have its digest is refused by name, before anything is restored.
 // The ledger of the erasures that were entered since lies elsewhere: with the caller, who enters it before anything is served.
+//
+// # What may not be purged meanwhile
+//
+// The janitor waits while streams are copied (streams.Copying). It would take the checkpoint before the point out of SHARDS while a newer one
+// is above it, or out of EVENTS what was routed since. A copy in which a lane lacks its checkpoint is made again (checkpoints.go).
 //
 // # Failures
 //

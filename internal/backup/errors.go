@@ -9,6 +9,8 @@ var (
 	ErrDamaged = errors.New("the backup is damaged")
 	// ErrNotEmpty means that the target of a restore has something of its own.
 	ErrNotEmpty = errors.New("the target is not empty")
+	// ErrNoMonth means that one month alone cannot be restored of a topic, or that it is not there.
+	ErrNoMonth = errors.New("no month alone")
 	// ErrOldLedger means that a ledger does not know what was erased since a backup.
 	ErrOldLedger = errors.New("the ledger does not go on where the backups end")
 	// ErrBusy means that another process writes into the same directory of backups.

@@ -43,6 +43,8 @@
 // forgets a partition's tokens with it. Each round looks at what is dropped, and at
 // the closed shards that an erasure dropped whole.
 //
+// KeepMonth takes all months but one by these steps, for a restore of that month alone.
+//
 // # Who is authoritative
 //
 // The registry's entry says which step comes next. The time is the NATS server's or

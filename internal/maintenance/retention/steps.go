@@ -46,7 +46,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			case registry.DropIt:
 				due = due || e.Status == registry.Closed
 				if !waits(t, &e, topics[i].Shards) {
-					err = j.drop(ctx, t, e, now)
+					err = j.drop(ctx, t, e, now, fmt.Sprintf("kept %d days", t.KeepDays))
 				}
 			}
 			if ctx.Err() != nil {
@@ -68,7 +68,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 }
 
 // drop drops a closed shard, or ends what a drop began.
-func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
+func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time, reason string) error {
 	cfg := &j.cfg
 	if e.Status == registry.Closed {
 		// Read before what is derived: what drops that changes it.
@@ -85,7 +85,7 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 			return err
 		}
 		cfg.Crash("janitor.before-mark")
-		if e, err = cfg.Registry.MarkDropping(ctx, e.Ref(), seen, rows, fmt.Sprintf("kept %d days", t.KeepDays), now); err != nil {
+		if e, err = cfg.Registry.MarkDropping(ctx, e.Ref(), seen, rows, reason, now); err != nil {
 			return err
 		}
 		// Another shard of the topic waits for what has come by now.
