@@ -18,6 +18,10 @@ type NATSUser struct {
 	Hears []string
 	// Answers says that it may answer a request once.
 	Answers bool
+	// Apart says that it has an account of its own, into which the account of the streams lets what Publish and Hears name. NATS asks
+	// for no right to the subject that an answer goes to: beside the streams, JetStream's answer to a request would be written, and
+	// obeyed, wherever its sender says.
+	Apart bool
 	// AnyInbox is for clients that do not know of inboxes of their own: all but those of the other users.
 	AnyInbox bool
 }
@@ -44,8 +48,8 @@ var logs = Streams[:4]
 // NATSUsers are all users, from the least to the greatest.
 func NATSUsers() []NATSUser {
 	return []NATSUser{
-		{Name: UserLocal, Short: "a client without credentials on loopback", Publish: sends(), Hears: []string{schemas.KVSubject(schemas.TopicKeys)}, AnyInbox: true},
-		{Name: UserProducer, Short: "applications that link the producer", Publish: sends(), Hears: []string{schemas.KVSubject(schemas.TopicKeys)}},
+		{Name: UserLocal, Short: "a client without credentials on loopback", Publish: sends(), Hears: []string{schemas.KVSubject(schemas.TopicKeys)}, AnyInbox: true, Apart: true},
+		{Name: UserProducer, Short: "applications that link the producer", Publish: sends(), Hears: []string{schemas.KVSubject(schemas.TopicKeys)}, Apart: true},
 		{Name: UserReader, Short: "queries, counts, tails, lists; verify and doctor are the operator's, for they write", Publish: join(reads(), []string{schemas.SubjectsWaiting})},
 		{
 			Name: UserRouter, Short: "routers", Answers: true,

@@ -7,3 +7,6 @@ func (n *NATS) SwitchOffJetStream() error { return n.server.Load().ShutdownJetSt
 
 // Admit gives an engine that does not run yet further accounts.
 func (c *ClickHouse) Admit(users ...access.ClickHouseUser) { c.more = append(c.more, users...) }
+
+// SenderConns are the connections of clients without credentials.
+const SenderConns = natsSenderConns

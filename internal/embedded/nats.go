@@ -174,7 +174,10 @@ func (n *NATS) firstStart() error {
 
 // start brings one server object up or leaves nothing behind.
 func (n *NATS) start() error {
-	opts := n.cfg.options(n.port, n.local)
+	opts, err := n.cfg.options(n.port, n.local)
+	if err != nil {
+		return err
+	}
 	opts.JetStreamMaxStore = n.limit.Load()
 	s, err := server.NewServer(opts)
 	if err != nil {

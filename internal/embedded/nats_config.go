@@ -71,6 +71,9 @@ const (
 	natsMaxPending = 256 << 20
 	// natsMaxConns: far above the few dozens of one machine, far below the file descriptor limit.
 	natsMaxConns = 4096
+	// natsSenderConns are those of clients without credentials together, and of producers: neither they nor both can take all of
+	// natsMaxConns, of which parts and commands need some.
+	natsSenderConns = 1536
 	// natsBufferedMsgs and natsBufferedBytes: what a stream takes in before it has written; beyond it publishers are
 	// told 429 and wait. 128 MiB hold 256 of the largest frames.
 	natsBufferedMsgs  = 100_000
@@ -147,14 +150,19 @@ func (c NATSConfig) users() map[string]string {
 }
 
 // options are the server's own, for a port that is already decided. local is the TLS for this machine, where there is any.
-func (c NATSConfig) options(port int, local *tls.Config) *server.Options {
-	users := c.users()
+func (c NATSConfig) options(port int, local *tls.Config) (*server.Options, error) {
+	passwords := c.users()
 	var anonymous string // who has no credentials
-	if _, ok := users[access.UserLocal]; ok {
+	if _, ok := passwords[access.UserLocal]; ok {
 		anonymous = access.UserLocal
 	}
+	accounts, users, err := natsAccounts(passwords)
+	if err != nil {
+		return nil, err
+	}
 	opts := &server.Options{
-		Users:                 natsUsers(users),
+		Accounts:              accounts,
+		Users:                 users,
 		NoAuthUser:            anonymous,
 		ServerName:            "almanac",
 		Host:                  c.Host,
@@ -180,5 +188,5 @@ func (c NATSConfig) options(port int, local *tls.Config) *server.Options {
 	if c.TLS != nil {
 		opts.TLS, opts.TLSConfig, opts.TLSTimeout = true, byName(c.TLS, local), natsHandshake
 	}
-	return opts
+	return opts, nil
 }

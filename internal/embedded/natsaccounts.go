@@ -1,30 +1,34 @@
 package embedded
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/almanac-events/almanac/internal/access"
 )
 
-// natsUsers are the users of a server with their passwords. One without a password is not made.
-func natsUsers(passwords map[string]string) []*server.User {
-	var out []*server.User
-	all := access.NATSUsers()
-	for i := range all {
-		u := &all[i]
-		password, ok := passwords[u.Name]
-		if !ok {
-			continue
-		}
-		allow, deny := u.Subscribes()
-		p := &server.Permissions{
-			Publish:   &server.SubjectPermission{Allow: u.Publish, Deny: u.Deny},
-			Subscribe: &server.SubjectPermission{Allow: allow, Deny: deny},
-		}
-		if u.Answers {
-			p.Response = &server.ResponsePermission{MaxMsgs: server.DEFAULT_ALLOW_RESPONSE_MAX_MSGS, Expires: server.DEFAULT_ALLOW_RESPONSE_EXPIRATION}
-		}
-		out = append(out, &server.User{Username: u.Name, Password: password, Permissions: p})
+// natsAccounts are the accounts of a server and the users in them, as access.NATSAccounts writes them. That of the streams is the
+// one which a server without accounts has: its streams are where they were. No passwords: no accounts.
+func natsAccounts(passwords map[string]string) ([]*server.Account, []*server.User, error) {
+	if len(passwords) == 0 {
+		return nil, nil, nil
 	}
-	return out
+	var o server.Options
+	err := o.ProcessConfigString(access.NATSAccounts(natsSenderConns, func(user string) string {
+		if password, ok := passwords[user]; ok {
+			return strconv.Quote(password)
+		}
+		return ""
+	}))
+	if err != nil {
+		return nil, nil, fmt.Errorf("embedded NATS: its accounts: %w", err)
+	}
+	for _, a := range o.Accounts {
+		if a.Name == access.NATSAccount {
+			a.Name = server.DEFAULT_GLOBAL_ACCOUNT
+		}
+	}
+	return o.Accounts, o.Users, nil
 }

@@ -154,6 +154,9 @@ func TestNATSConfigIsTheTable(t *testing.T) {
 		if x == nil || x.Password != "of-"+u.Name {
 			t.Fatalf("%s: %+v", u.Name, x)
 		}
+		if account := map[bool]string{true: u.Name, false: access.NATSAccount}[u.Apart]; x.Account == nil || x.Account.Name != account {
+			t.Errorf("%s is not in the account %s", u.Name, account)
+		}
 		allow, deny := u.Subscribes()
 		have := fmt.Sprint(x.Permissions.Publish.Allow, x.Permissions.Publish.Deny, x.Permissions.Subscribe.Allow, x.Permissions.Subscribe.Deny, x.Permissions.Response != nil)
 		if want := fmt.Sprint(u.Publish, u.Deny, allow, deny, u.Answers); have != want {
@@ -161,6 +164,32 @@ func TestNATSConfigIsTheTable(t *testing.T) {
 		}
 		if u.Answers && !reflect.DeepEqual(*x.Permissions.Response, server.ResponsePermission{MaxMsgs: server.DEFAULT_ALLOW_RESPONSE_MAX_MSGS, Expires: server.DEFAULT_ALLOW_RESPONSE_EXPIRATION}) {
 			t.Errorf("%s answers %+v", u.Name, *x.Permissions.Response)
+		}
+	}
+}
+
+// Clients without credentials cannot take the connections of parts and commands.
+func TestSendersConnections(t *testing.T) {
+	t.Parallel()
+	s := embeddedtest.Start(t, embeddedtest.WithoutClickHouse(), embeddedtest.WithNATSConfig(func(c *embedded.NATSConfig) { c.Passwords = passwords() }))
+	connect := func(opts ...nats.Option) error {
+		nc, err := nats.Connect(s.NATSURL, append(opts, nats.NoReconnect(), nats.Timeout(time.Minute))...)
+		if err == nil {
+			t.Cleanup(nc.Close)
+		}
+		return err
+	}
+	for n := range embedded.SenderConns {
+		if err := connect(); err != nil {
+			t.Fatalf("connection %d: %v", n, err)
+		}
+	}
+	if err := connect(); !errors.Is(err, nats.ErrMaxAccountConnectionsExceeded) {
+		t.Errorf("one more: %v", err)
+	}
+	for _, user := range []string{access.UserOperator, access.UserProducer, access.UserSink} {
+		if err := connect(nats.UserInfo(user, "of "+user)); err != nil {
+			t.Errorf("%s cannot connect beside them: %v", user, err)
 		}
 	}
 }
