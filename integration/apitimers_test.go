@@ -83,6 +83,7 @@ func badTimersOverHTTP(t *testing.T, c *caller, path string) {
 	} {
 		holds(t, c.send(400, "POST", path, body, "Wrong", "1"), `"code":"`+code+`"`)
 	}
+	holds(t, c.send(400, "GET", path+"&slot=16", "", "Wrong", "1"), "slot 16: group mails has the slots 0 to 15")
 	holds(t, c.send(404, "POST", strings.Replace(path, "mails", "none", 1), one("")), "unknown-group")
 	holds(t, c.send(404, "GET", strings.Replace(path, "mails", "mails/none", 1), ""), "not-found")
 }

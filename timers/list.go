@@ -20,7 +20,7 @@ import (
 type Filter struct {
 	// State is empty for all.
 	State timer.State
-	// Slot is nil for all.
+	// Slot is nil for all, else one that the group has.
 	Slot *int
 	// DueBefore is zero for no bound.
 	DueBefore time.Time
@@ -42,8 +42,12 @@ const recordBytes = 600
 // List reads the timers of a group that are in the front, as they were created. It reads the headers of the
 // group's records through, so a page costs what the group has. A page ends early where its specs have maxPageBytes.
 func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error) {
-	if _, err := t.group(ctx, group); err != nil {
+	g, err := t.group(ctx, group)
+	if err != nil {
 		return Page{}, err
+	}
+	if f.Slot != nil && (*f.Slot < 0 || *f.Slot >= g.Slots) {
+		return Page{}, fmt.Errorf("%w: slot %d: group %s has the slots 0 to %d", schemas.ErrRequest, *f.Slot, group, g.Slots-1)
 	}
 	after, err := parseCursor(f.Cursor)
 	if err != nil {

@@ -77,7 +77,7 @@ func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.C
 		return lineFailed, err
 	})
 	if made := generated.Load(); made > 0 {
-		a.note("%s have ids that were generated, so that another run stores them again; --id names the key that holds an id", plural(made, "document"))
+		a.note("%s got generated ids, so that another run stores them again; --id names the key that holds an id", plural(made, "document"))
 	}
 	return err
 }

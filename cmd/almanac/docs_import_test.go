@@ -49,7 +49,7 @@ func exportedOnce(t *testing.T, b *box) {
 		t.Errorf("the copies are\n%s, want\n%s", got, want)
 	}
 	for _, want := range []string{"1 document created", "1 document created"} {
-		if r := b.run(`{"name":"n"}`, "docs", "import", "copies"); r.code != exitOK || !strings.Contains(r.err, want) || !strings.Contains(r.err, "ids that were generated") {
+		if r := b.run(`{"name":"n"}`, "docs", "import", "copies"); r.code != exitOK || !strings.Contains(r.err, want) || !strings.Contains(r.err, "1 document got generated ids") {
 			t.Errorf("ids that are generated: %s", r.err)
 		}
 	}

@@ -34,7 +34,7 @@ const (
 // singular of what is created. Exit code 3 where lines were refused, or after a part.
 func (a *app) importLines(ctx context.Context, cmd *cobra.Command, what string, maxLine int, create func(ctx context.Context, line []byte) (lineFate, error)) error {
 	return a.eachLine(ctx, cmd, maxLine, func(created, exist, refused int64) string {
-		return fmt.Sprintf("%s created, %d existed, %d lines refused", plural(created, what), exist, refused)
+		return fmt.Sprintf("%s created, %d existed, %s refused", plural(created, what), exist, plural(refused, "line"))
 	}, create)
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +91,13 @@ func TestMeter(t *testing.T) {
 	if got := decoded[usage.Size](b, "usage", "usage", "--space", "s1", "--at", "2026-02-10T11:59:59.999Z", "-o", "json"); got.Size != "100" || got.Causes != 1 {
 		t.Errorf("the size before a diff: %+v", got)
 	}
+	// What a replay prints goes in again as what it was: no attribute says where it was stored.
+	b.ok("", "topics", "apply", "copied", "--kind", "meter")
+	printed := b.ok("", "replay", "usage")
+	b.ok(printed, "send", "copied", "--format", "ndjson")
+	if was, is := storedElsewhere(printed), storedElsewhere(b.ok("", "replay", "copied")); was == "" || is != was {
+		t.Errorf("what a replay printed became\n%s\nit was\n%s", is, was)
+	}
 	b.ok("", "topics", "apply", "kept", "--kind", "meter", "--keep-days", "30")
 	b.ok(diffLine("s1", "late", 7, "2026-02-10T12:00:00Z")+"\n"+diffLine("s1", "later", 7, "2026-03-10T12:00:00Z")+"\n", "send", "kept", "--format", "ndjson")
 	for args, says := range map[string]string{"--from 2026-01-01 --to now": "(2026-02, 2026-03), and are in no bill: 2;", "--at 2026-02-20": "(2026-02), and are in no bill: 1;", "--at 2026-02-01": ""} {
@@ -111,6 +120,13 @@ func TestMeter(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", call, r.code, r.err)
 		}
 	}
+}
+
+// storedElsewhere are printed events, in order, without where they are stored.
+func storedElsewhere(lines string) string {
+	list := strings.Split(regexp.MustCompile(`,"month":\d+,"shard":"[0-9a-f]{16}","pos":\d+}`).ReplaceAllString(lines, "}"), "\n")
+	slices.Sort(list)
+	return strings.Join(list, "\n")
 }
 
 // derived waits until what a topic has was examined and summed.
@@ -193,7 +209,7 @@ func TestSentTwice(t *testing.T) {
 	if got := b.ok("", "sql", "SELECT (SELECT count() FROM orders) AS n, (SELECT count() FROM orders_once) AS once, (SELECT uniqExact(request) FROM orders_once) AS requests", "-o", "ndjson"); got != `{"n":1000,"once":500,"requests":500}`+"\n" {
 		t.Errorf("%s", got)
 	}
-	contains(t, b.run("", "verify", "orders").err, "500 events came before and do not count; orders_once leaves them out", "proven")
+	contains(t, b.run("", "verify", "orders").err, "500 events came before and must not count; orders_once leaves them out", "proven")
 	contains(t, b.run("", "query", "orders", "-o", "table", "--limit", "1").err, "500 events of the topic came before")
 }
 

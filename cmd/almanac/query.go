@@ -146,7 +146,7 @@ func (a *app) noteRepeats(ctx context.Context, r *query.Reader, topic string) er
 	}
 	n, err := derived.Of(r.DB()).Repeats(ctx, topic)
 	if n > 0 {
-		a.note("note: %s of the topic came before and do not count; in SQL %s leaves them out", plural(n, "event"), topic+schemas.ViewOnce)
+		a.note("note: %s of the topic came before and must not count; in SQL %s leaves them out", plural(n, "event"), topic+schemas.ViewOnce)
 	}
 	return err
 }

@@ -201,10 +201,10 @@ func (a *app) result(out *repaired, failed error) error {
 	case failed != nil:
 		return failed
 	case out.DryRun && todo > 0:
-		a.note("%d actions would be carried out; nothing was changed", todo)
+		a.note("%s would be carried out; nothing was changed", plural(todo, "action"))
 		return nil
 	case len(out.Lost) > 0:
-		a.note("healed in part: %d ranges cannot be healed, see above", len(out.Lost))
+		a.note("healed in part: what cannot be healed: %s, see above", plural(len(out.Lost), "range"))
 		return errPartial
 	case !out.Verify.OK():
 		a.note("not proven: %d missing, %d doubled, %d problems", out.Verify.Missing, out.Verify.Doubled, len(out.Verify.Problems))

@@ -35,6 +35,10 @@ adds them once more; ranges that overlap in part share events, which are then
 there twice, and it says so); a name with a dot is a NATS subject, which
 gets each event as a JSON message. Replaying a topic into itself adds nothing.
 
+A printed line goes in again as the event that it was, by "almanac send --format
+ndjson" or any input of JSON: with its id, and without month, shard and pos, which say
+where it was stored.
+
 Printed JSON has U+FFFD for bytes that are not UTF-8, and says so in the attribute
 almanac_invalid_utf8. -o raw prints each event's message alone, byte for byte. A
 topic gets every byte, a subject JSON.

@@ -63,7 +63,15 @@ func plannedLine(p registry.Planned) string {
 	if p.Status == registry.Active {
 		about = ", later if it gets younger ones"
 	}
-	return fmt.Sprintf("%s %s: %s, %s%s", word, p.At.UTC().Format(time.RFC3339), p.Shard, counted(p.Rows, "event"), about)
+	return fmt.Sprintf("%s %s: %s, %s%s", word, p.At.UTC().Format(time.RFC3339), p.Shard, plannedEvents(p.Rows, p.Status == registry.Closed), about)
+}
+
+// plannedEvents counts the events of shards. Unless all are closed it is what the routers last wrote down.
+func plannedEvents(n uint64, closed bool) string {
+	if closed {
+		return counted(n, "event")
+	}
+	return "about " + counted(n, "event")
 }
 
 // maxPlannedLines bounds what is told of a change for each step.
@@ -95,8 +103,10 @@ func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agr
 	a.note("topic %s: %s, it was %s", want.Name, kept(want), kept(live))
 	told := map[registry.Step]int{}
 	events := map[registry.Step]uint64{}
+	closed := map[registry.Step]bool{registry.DropIt: true, registry.AnonymiseIt: true}
 	for _, p := range sooner {
 		events[p.Step] += p.Rows
+		closed[p.Step] = closed[p.Step] && p.Status == registry.Closed
 		if told[p.Step]++; told[p.Step] <= maxPlannedLines {
 			a.note("  %s", plannedLine(p))
 		}
@@ -108,7 +118,8 @@ func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agr
 	}
 	if !agreed {
 		return nil, usageError{fmt.Errorf("topic %s: %s with %s would be dropped and %s with %s anonymised, now or sooner than they are, and nothing brings that back; say --yes if it is meant, or --dry-run to look",
-			want.Name, counted(told[registry.DropIt], "shard"), counted(events[registry.DropIt], "event"), counted(told[registry.AnonymiseIt], "shard"), counted(events[registry.AnonymiseIt], "event"))}
+			want.Name, counted(told[registry.DropIt], "shard"), plannedEvents(events[registry.DropIt], closed[registry.DropIt]),
+			counted(told[registry.AnonymiseIt], "shard"), plannedEvents(events[registry.AnonymiseIt], closed[registry.AnonymiseIt]))}
 	}
 	return sooner, nil
 }

@@ -19,7 +19,11 @@ func (a *app) shardsCommand() *cobra.Command {
 		Short: "List the shards: where events go and went",
 		Long: `List the shards of a topic, or of all: status, the rows that they have and those that
 erasures took, time range, and how many of their frames are stored in ClickHouse (stored = frames: all),
-on which volume, and what they take on its disk.`,
+on which volume, and what they take on its disk.
+
+"erased" counts the rows that erasures took; "rows" is without them. "rotated" is when the lane went on in
+another shard of the month: empty for the one that it writes to. "why" is what it left the shard for: rows,
+bytes or span (the shard was full), retention, or forked (NATS was restored); then what retention did.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.shards),
 	}

@@ -44,7 +44,7 @@ answers without the rest, says so, and exits 3. "almanac query" sees events at o
 	dsn := textFlag("print-dsn", "print the read-only account's address, with its password, for other clients: `http` (the default), native or curl")
 	dsn.Bare = dsnHTTP
 	addFlags(cmd, format, dsn,
-		orElse(textFlag("max-time", "`TIME` the statement may take"), "30s"),
+		orElse(textFlag("max-time", "`TIME` the statement may take, 5m at most: the account allows no more"), "30s"),
 		orElse(textFlag("max-memory", "`SIZE` the statement may use"), "2GiB"),
 		orElse(amountFlag("max-rows", "`ROWS` the answer may have, 10,000,000 at most"), query.DefaultSQLRows),
 	)

@@ -67,7 +67,7 @@ func (a *app) timersRemoveExported(ctx context.Context, cmd *cobra.Command, grou
 	return whenTimers(ctx, cmd, false, func(c *session, t *timers.Timers) error {
 		a.tellTarget(c)
 		did := func(cancelled, over, refused int64) string {
-			return fmt.Sprintf("%s cancelled, %d were over, %d lines refused", plural(cancelled, "timer"), over, refused)
+			return fmt.Sprintf("%s cancelled, %d over, %s refused", plural(cancelled, "timer"), over, plural(refused, "line"))
 		}
 		return a.eachLine(ctx, cmd, api.MaxTimerBody, did, func(ctx context.Context, line []byte) (lineFate, error) {
 			id, from, err := api.ParseExported(line)

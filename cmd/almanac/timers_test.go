@@ -114,7 +114,7 @@ func TestTimers(t *testing.T) {
 	}
 	lines := fmt.Sprintf("%s\n\n%s\n%s\n", `{"id":"one","execute_at":"2030-01-01T00:00:00Z","callback_url":"`+hook.URL+`","payload":{"n":1}}`,
 		`{"timerId":"two","executeAt":"2030-01-01T00:00:00Z","callbackUrl":"`+hook.URL+`","retryPolicy":{"maxRetries":2}}`, `{"id":"three","execute_at":"+1h","color":"red"}`)
-	for _, want := range []string{"2 timers created, 0 existed, 1 lines refused", "0 timers created, 2 existed, 1 lines refused"} {
+	for _, want := range []string{"2 timers created, 0 existed, 1 line refused", "0 timers created, 2 existed, 1 line refused"} {
 		if r := b.run(lines, "timers", "import", "mails"); r.code != exitPartial || !strings.Contains(r.err, want) || !strings.Contains(r.err, `line 4: it is not the JSON of a timer`) {
 			t.Errorf("import: exit %d, %s; expected %s", r.code, r.err, want)
 		}
@@ -129,6 +129,24 @@ func TestTimers(t *testing.T) {
 	}
 	if r := b.run("", "sql", "SELECT timer_id, slot, executed_at IS NULL, created_at <= updated_at FROM timers_latest WHERE timer_id IN ('good', 'bad', 'gone') ORDER BY timer_id", "-o", "csv"); !strings.HasSuffix(strings.ReplaceAll(r.out, `"`, ""), "bad,11,0,1\ngone,5,1,1\ngood,2,0,1\n") {
 		t.Errorf("timers_latest: %s %s", r.out, r.err)
+	}
+	inView := map[string]string{}
+	for _, row := range decoded[[]struct {
+		ID    string `json:"timer_id"`
+		State string `json:"state"`
+	}](b, "sql", "SELECT timer_id, state FROM timers_latest WHERE `group` = 'mails'", "-o", "json") {
+		inView[row.ID] = row.State
+	}
+	for _, tm := range decoded[[]timers.Timer](b, "timers", "ls", "mails", "-o", "json") {
+		if inView[tm.ID] != string(tm.State) {
+			t.Errorf("timer %s is %s, in timers_latest %q", tm.ID, tm.State, inView[tm.ID])
+		}
+	}
+	if len(inView) < 5 || inView["two"] != "pending" || inView["gone"] != "cancelled" {
+		t.Errorf("timers_latest has %v", inView)
+	}
+	if r := b.run("", "timers", "ls", "mails", "--slot", "16"); r.code == exitOK || !strings.Contains(r.err, "slot 16: group mails has the slots 0 to 15") {
+		t.Errorf("a slot that the group does not have: exit %d, %s", r.code, r.err)
 	}
 	moved(b, hook.URL)
 	for _, args := range [][]string{{"timers"}, {"timers", "--confirm", "timer"}} {
@@ -175,7 +193,7 @@ func moved(b *box, hook string) {
 		}
 	}
 	b.ok("", "timers", "update", "mails", "one", "--due", "+9h")
-	for i, want := range []string{"2 timers cancelled, 0 were over, 1 lines refused", "0 timers cancelled, 2 were over, 1 lines refused"} {
+	for i, want := range []string{"2 timers cancelled, 0 over, 1 line refused", "0 timers cancelled, 2 over, 1 line refused"} {
 		if r := b.run(exported, "timers", "rm", "mails", "--exported"); r.code != exitPartial || !strings.Contains(r.err, want) || !strings.Contains(r.err, `timer "one" has revision 2`) {
 			b.t.Errorf("rm %d: exit %d, %s; expected %s", i, r.code, r.err, want)
 		}

@@ -97,7 +97,7 @@ func (a *app) verifyOn(ctx context.Context, cmd *cobra.Command, c *session, args
 	for i := range rep.Topics {
 		t := &rep.Topics[i]
 		if t.Repeats > 0 {
-			a.note("topic %s: %s came before and do not count; %s leaves them out", t.Topic, plural(t.Repeats, "event"), t.Topic+schemas.ViewOnce)
+			a.note("topic %s: %s came before and must not count; %s leaves them out", t.Topic, plural(t.Repeats, "event"), t.Topic+schemas.ViewOnce)
 		}
 		if f := t.Front; f != nil {
 			a.note("topic %s: %s in %s, %d that left it, %d on their way, %d differ from ClickHouse", t.Topic, counted(f.Hot, f.Noun), f.Stream, f.Cold, f.Waiting, f.Differ)

@@ -34,7 +34,7 @@ var (
 			{Name: "state", Words: states, Help: "only timers in this `STATE`"},
 			{Name: "due_before", Kind: Time, Help: "only timers due before this `TIME`: RFC 3339 or +1h"},
 			counts(atMost("how many timers", timer.MaxPage), timer.DefaultPage), cursor,
-			{Name: "slot", Kind: Number, Most: schemas.MaxTimerSlots - 1, Help: "only timers of this `SLOT`: CRC-32 (IEEE) of the id modulo the slots of the group"},
+			{Name: "slot", Kind: Number, Most: schemas.MaxTimerSlots - 1, Help: "only timers of this `SLOT`: CRC-32 (IEEE) of the id modulo the slots of the group; below that number"},
 		},
 		Answers: ok("Timers"),
 	}

@@ -53,6 +53,9 @@ type Pair struct{ Key, Value string }
 // zero, which means now. A level is stored as Level has it; without one, severity, levelname or
 // log.level with a word for a level fills it, and stays an attribute. The object {"$date": …} of MongoDB is a time too, any other object is not.
 //
+// A line as replay, query and tail print it is the event that it was: its month, shard and pos, which say where it was
+// stored, are left out. It is one when it has all three, an id, and a time of that month.
+//
 // All else becomes an attribute: nested objects flattened with dots
 // (actor.login, service.name), "attributes" without a prefix; arrays, empty
 // objects, objects below schemas.MaxJSONFlatten and those with a name above 512 bytes as
@@ -130,6 +133,9 @@ func (k Keys) event(leaves []leaf) (schemas.Event, error) {
 	if k.levels() {
 		f.setLevel()
 	}
+	if f.printed() {
+		f.rest = slices.DeleteFunc(f.rest, func(l leaf) bool { return l.top && placeOf(l.text) != 0 })
+	}
 	f.ev.Attrs = k.attrs(f.rest)
 	return f.ev, nil
 }
@@ -190,6 +196,9 @@ type fields struct {
 	object string
 	// level is the value that filled the level, as it was written.
 	level jsonwalk.Raw
+	// place has a bit for each key that is what Almanac prints of where an event is stored; month is one of them.
+	place int
+	month schemas.Month
 	// named fields are filled by keys.Columns, and not by our words for them.
 	named [fieldCount]bool
 	rest  []leaf
@@ -205,6 +214,9 @@ func (f *fields) take(l leaf) error {
 	}
 	if !moved {
 		f.rest = append(f.rest, l)
+		if l.top {
+			f.placed(&l)
+		}
 	}
 	if field == 0 {
 		return nil

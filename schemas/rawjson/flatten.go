@@ -117,6 +117,9 @@ func (w *flattener) opens(prefix, key string, depth int) bool {
 	message := depth == 1 && schemas.JSONWords[key] == schemas.ColMessage
 	short := len(prefix)+len(key) <= maxPrefixBytes
 	empty := jsonwalk.At(w.text, jsonwalk.Space(w.text, w.at+1)) == '}'
+	if depth == 1 && key == schemas.ColAttributes {
+		empty = false // it holds attributes, and here none
+	}
 	return depth < schemas.MaxJSONFlatten && short && !message && !empty && !keeps(w.whole, prefix+key)
 }
 
