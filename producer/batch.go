@@ -20,7 +20,7 @@ type Batch struct {
 	keyed  *keyed // nil: without a key
 	rows   []batched
 	points []batchedPoint
-	now    int64 // unix ns, of its points; 0: it has none
+	now    int64 // unix ns, of its points; 0: it does not have any
 	bytes  int
 	taken  atomic.Int64
 	waits  *barrier

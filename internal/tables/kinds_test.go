@@ -68,7 +68,11 @@ func checkTable(t *testing.T, db *DB, topic *schemas.Topic) {
 	}
 	if columns := topic.Once(); len(columns) > 0 {
 		var same, distinct uint64
-		q := fmt.Sprintf("SELECT uniqExact(identity), uniqExact(%[2]s) FROM %[1]s WHERE identity = sipHash64(%[2]s)", sql.QuotedTable(db.Database, topic.Name), strings.Join(columns, ", "))
+		found, where := "identity", "identity = sipHash64("+strings.Join(columns, ", ")+")"
+		if by := topic.Spec().FoundBy; len(by) > 0 {
+			found, where = strings.Join(by, ", "), "1"
+		}
+		q := fmt.Sprintf("SELECT uniqExact(%s), uniqExact(%s) FROM %s WHERE %s", found, strings.Join(columns, ", "), sql.QuotedTable(db.Database, topic.Name), where)
 		if err := db.Conn().QueryRow(t.Context(), q).Scan(&same, &distinct); err != nil || same == 0 || same != distinct {
 			t.Errorf("%s: %d identities of %d different rows, %v", topic.Name, same, distinct, err)
 		}

@@ -52,6 +52,9 @@ type Spec struct {
 	// Once are the columns that make two events the same one; none: the id.
 	Once []string
 	Wins Wins
+	// FoundBy are columns by which the table is sorted that find equal events, the last of them ts. None: the table has a
+	// column for that, which is a hash of Once.
+	FoundBy []string
 	// NoOtherFields refuses fields beside the kind's: attributes (labels) tell the series of a
 	// metric apart, and a promoted column is none.
 	NoOtherFields bool

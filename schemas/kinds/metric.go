@@ -78,6 +78,7 @@ var metrics = Spec{
 	Once:          append(SeriesOf[:5:5], ColTs),
 	Wins:          Last,
 	NoOtherFields: true,
+	FoundBy:       []string{ColType, ColSeries, ColTs},
 	Table:         "metric.sql",
 	Sort:          []string{ColType, ColSeries, ColTs, ColID},
 }

@@ -48,9 +48,28 @@ func RepeatsSelect(t *schemas.Topic, database, in, newRows string) string {
 	if t.OnceWithin > 0 {
 		file = "repeats_within.sql"
 	}
+	found, by := foundSQL(t)
 	return runSQL(file, map[string]any{
-		"Table": QuotedTable(database, t.Name), "Once": onceSQL(t), "In": in, "New": newRows, "Last": t.Spec().Wins == kinds.Last, "Within": int64(t.OnceWithin / time.Second), "Said": saidSQL(t),
+		"Table": QuotedTable(database, t.Name), "Once": onceSQL(t), "Found": found, "FoundBy": by, "InTime": len(t.Spec().FoundBy) > 0, "In": in, "New": newRows, "Last": t.Spec().Wins == kinds.Last, "Within": int64(t.OnceWithin / time.Second), "Said": saidSQL(t),
 	})
+}
+
+// foundSQL are the columns that find candidates for copies, which are then compared by the true columns: as the left side of
+// IN, and as a list.
+func foundSQL(t *schemas.Topic) (found, by string) {
+	if cols := t.Spec().FoundBy; len(cols) > 0 {
+		by = strings.Join(cols, ", ")
+		return "(" + by + ")", by
+	}
+	return schemas.ColIdentity, schemas.ColIdentity
+}
+
+// identitySQL is what the column of a topic's table is a hash of that finds candidates for copies; "": it does not have one.
+func identitySQL(t *schemas.Topic) string {
+	if len(t.Spec().FoundBy) > 0 {
+		return ""
+	}
+	return onceSQL(t)
 }
 
 // saidSQL is what two events that are the same one must say alike: else a copy contradicts.

@@ -4,9 +4,13 @@ SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r,
 FROM (
   SELECT {{if .Last}}arrayReverseSort(groupArray((toUInt128(id), id, month, shard, pos, {{.Said}}))){{else}}arraySort(groupArray(((ts, toUInt128(id)), id, month, shard, pos, {{.Said}}))){{end}} AS same
   FROM {{.Table}}
-  WHERE {{.In}} AND identity IN (
-    SELECT identity FROM {{.Table}}
-    WHERE {{.In}} AND identity IN (SELECT identity FROM {{.Table}} WHERE {{.In}} AND ({{.New}}))
-    GROUP BY identity HAVING count() > 1)
+  WHERE {{.In}} AND {{.Found}} IN (
+    SELECT {{.FoundBy}} FROM {{.Table}}
+    WHERE {{.In}} AND {{.Found}} IN (SELECT {{.FoundBy}} FROM {{.Table}} WHERE {{.In}} AND ({{.New}}))
+{{- if .InTime}}
+      -- Copies have one time, so that parts of other times are not read.
+      AND ts >= (SELECT min(ts) FROM {{.Table}} WHERE {{.In}} AND ({{.New}})) AND ts <= (SELECT max(ts) FROM {{.Table}} WHERE {{.In}} AND ({{.New}}))
+{{- end}}
+    GROUP BY {{.FoundBy}} HAVING count() > 1)
   GROUP BY {{.Once}} HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r

@@ -32,7 +32,7 @@ func render(t *schemas.Topic, file, database string) string {
 	var b strings.Builder
 	err := templates.ExecuteTemplate(&b, file, map[string]any{
 		"Database": database, "Topic": t.Name, "Table": QuotedTable(database, t.Name),
-		"Fields": fields, "Identity": onceSQL(t), "Mark": t.TableComment(),
+		"Fields": fields, "Identity": identitySQL(t), "Mark": t.TableComment(),
 	})
 	if err != nil {
 		panic(err) // the templates are constants: a test runs all of them

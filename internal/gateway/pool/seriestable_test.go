@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// held is what a table has, counted anew.
+// held is what a table has, counted once more.
 func (t *seriesTable) held() (late, earlier int) {
 	for n, half := range map[*int]map[*slot]map[seriesKey]*producer.Series{&late: t.late, &earlier: t.earlier} {
 		for _, all := range half {

@@ -126,7 +126,7 @@ type adder struct {
 	to      *pool.Target
 	write   *Write
 	refused *refusals
-	held    int // bytes of events that are no points of a series
+	held    int // bytes of events that are not points of a series
 
 	known  *pool.Series // the last one
 	series int          // bytes of all

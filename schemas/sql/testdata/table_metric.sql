@@ -13,10 +13,6 @@ CREATE TABLE IF NOT EXISTS `db`.`things`
   `buckets` String CODEC(ZSTD(3)),
   `region` LowCardinality(String) CODEC(ZSTD(1)),
 -- shared: place columns
-  -- It finds candidates for repeats, which are then compared by the true columns. SELECT *,
-  -- the sinks' insert and copies of rows do not see it.
-  `identity`   UInt64 MATERIALIZED sipHash64(`type`, `service`, `user_id`, `unit`, `attributes`, `ts`) CODEC(NONE),
-  INDEX i_identity identity TYPE bloom_filter(0.01) GRANULARITY 1,
   -- Of what tells series apart. Attributes come sorted, so that equal labels are equal maps.
   `series`     UInt128 MATERIALIZED reinterpretAsUInt128(murmurHash3_128(`type`, `service`, `user_id`, `unit`, `attributes`)) CODEC(ZSTD(1)),
   INDEX i_user user_id TYPE bloom_filter(0.01) GRANULARITY 1
