@@ -40,6 +40,7 @@ secrets:
     clickhouse-sink: https://sink:c@clickhouse:8443/almanac
     clickhouse-operator: https://operator:o@clickhouse:8443/almanac
     clickhouse-reader: reader:r
+    clickhouse-gateway: gateway:w
     tokens.yaml: "tokens: []"
     nats-ca.crt: CA of NATS
     clickhouse-ca.crt: CA of ClickHouse
@@ -62,7 +63,7 @@ monitoring: {enabled: true, labels: {release: kube-prometheus-stack}, token: {se
 }
 
 // accounts are the keys with an account of ClickHouse that a part sees.
-var accounts = map[string][]string{"sink": {"clickhouse-sink"}, "gateway": {"clickhouse-operator", "clickhouse-reader"}}
+var accounts = map[string][]string{"sink": {"clickhouse-sink"}, "gateway": {"clickhouse-operator", "clickhouse-reader", "clickhouse-gateway"}}
 
 func load(t *testing.T) *chart.Chart {
 	t.Helper()

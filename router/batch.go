@@ -110,7 +110,6 @@ func (b *batch) dead(subject string, m *message, d deadLetter, reason string) {
 	msg.Header.Set(schemas.HeaderSourceSeq, strconv.FormatUint(m.seq, 10))
 	msg.Header.Set(schemas.HeaderSourceTime, strconv.FormatInt(m.stored.UnixNano(), 10))
 	msg.Header.Set(schemas.HeaderSourceSubject, m.subject)
-	msg.Header.Del(schemas.HeaderRules)
 	if d.rules != "" {
 		msg.Header.Set(schemas.HeaderRules, d.rules)
 	}

@@ -139,8 +139,8 @@ const (
 // routersHeaders are those that a router alone sets: nothing that a producer wrote
 // under their names counts.
 var routersHeaders = []string{
-	HeaderPos, HeaderSourceFirst, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderShardIDs, HeaderCleared, HeaderBlank,
-	HeaderReason, HeaderDetail, HeaderSourceSubject, HeaderLine,
+	HeaderPos, HeaderSourceFirst, HeaderSourceSeq, HeaderSourceTime, HeaderSourceEra, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderShardIDs,
+	HeaderCleared, HeaderBlank, HeaderReason, HeaderDetail, HeaderSourceSubject, HeaderLine, HeaderRules,
 }
 
 // WithoutRouters removes the headers that a router alone sets, and returns h.

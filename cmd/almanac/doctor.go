@@ -48,7 +48,7 @@ func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error 
 			if f.Do != "" {
 				f.Found += "\n→ " + f.Do
 			}
-			t.AppendRow(table.Row{mark(f.Status, colours(a.stdout)), printable(f.Check), f.Found})
+			t.AppendRow(table.Row{asIs(mark(f.Status, colours(a.stdout))), f.Check, asIs(f.Found)})
 		}
 		return t
 	})

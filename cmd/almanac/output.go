@@ -64,7 +64,7 @@ func (a *app) forEvents() string {
 
 // newTable is a table without lines, so that it reads well and cuts well.
 func newTable(columns ...string) table.Writer {
-	t := table.NewWriter()
+	t := &printableTable{Writer: table.NewWriter()}
 	t.SetStyle(table.Style{
 		Name:    "almanac",
 		Box:     table.BoxStyle{PaddingLeft: "", PaddingRight: "  ", UnfinishedRow: "…"},
@@ -78,6 +78,22 @@ func newTable(columns ...string) table.Writer {
 	t.AppendHeader(row)
 	t.SuppressTrailingSpaces()
 	return t
+}
+
+// printableTable is a table whose cells are printable, whoever wrote them, also in a pipe: where they end up, a person reads them.
+type printableTable struct{ table.Writer }
+
+// asIs is a cell with colours or lines of our own.
+type asIs string
+
+// AppendRow implements table.Writer.
+func (t *printableTable) AppendRow(row table.Row, config ...table.RowConfig) {
+	for i := range row {
+		if s, ok := row[i].(string); ok {
+			row[i] = printable(s)
+		}
+	}
+	t.Writer.AppendRow(row, config...)
 }
 
 // numbers aligns the named columns to the right.

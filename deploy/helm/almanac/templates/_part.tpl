@@ -3,7 +3,7 @@
 {{- $keys := list (printf "nats-%s" .part) }}
 {{- if ne .part "setup" }}{{ $keys = append $keys "tokens.yaml" }}{{ end }}
 {{- if eq .part "sink" }}{{ $keys = append $keys "clickhouse-sink" }}{{ end }}
-{{- if eq .part "gateway" }}{{ $keys = concat $keys (list "clickhouse-operator" "clickhouse-reader") }}{{ end }}
+{{- if eq .part "gateway" }}{{ $keys = concat $keys (list "clickhouse-operator" "clickhouse-reader" "clickhouse-gateway") }}{{ end }}
 {{- range $key := .root.Values.secrets.with }}
 {{- $users := get (dict "nats-ca.crt" (list "setup" "router" "sink" "timers" "gateway") "clickhouse-ca.crt" (list "sink" "gateway") "timers-secrets" (list "timers") "pii-key" (list "router" "gateway")) $key }}
 {{- if not $users }}{{ fail (printf "secrets.with: %s is not a key that a part works with; values.yaml lists them" $key) }}{{ end }}
@@ -64,6 +64,7 @@ containers:
       {{- end }}
       {{- if has "clickhouse-reader" $keys }}
       - {name: ALMANAC_CLICKHOUSE_READER_FILE, value: /run/almanac/clickhouse-reader}
+      - {name: ALMANAC_CLICKHOUSE_READS_FILE, value: /run/almanac/clickhouse-gateway}
       {{- end }}
       {{- if has "clickhouse-ca.crt" $keys }}
       - {name: ALMANAC_CLICKHOUSE_CA, value: /run/almanac/clickhouse-ca.crt}
