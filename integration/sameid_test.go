@@ -131,7 +131,7 @@ func TestOneIDTwiceInAFrame(t *testing.T) {
 	var all []schemas.Topic
 	for _, topic := range []schemas.Topic{
 		{Name: "usage", Kind: kinds.Meter}, {Name: "cpu", Kind: kinds.Metric}, {Name: "trail", Kind: kinds.Audit}, {Name: "orders", OnceBy: []string{schemas.ColMessage}},
-		{Name: "again", OnceBy: []string{schemas.ColMessage}}, {Name: "fromlog", OnceBy: []string{schemas.ColMessage}}, {Name: "log"},
+		{Name: "again", OnceBy: []string{schemas.ColMessage}}, {Name: "fromlog", OnceBy: []string{schemas.ColMessage}}, {Name: "log"}, {Name: "disputed", Kind: kinds.Meter},
 	} {
 		topic.Lanes = 1
 		declared, err := topic.Declared()
@@ -211,9 +211,30 @@ func TestOneIDTwiceInAFrame(t *testing.T) {
 			}
 		}
 	}
+	meter := topics["disputed"]
+	for _, send := range ways {
+		send(&meter, sameEvent(&meter, n, 50), sameEvent(&meter, n, 50), sameEvent(&meter, n, 51), sameEvent(&meter, n, 50))
+		n++
+	}
+	e.finalUsage("disputed")
+	contradict := func(when string) {
+		t.Helper()
+		found, err := usage.New(reader).Contradictions(t.Context(), usage.Request{Topic: "disputed", From: from, To: to})
+		if err != nil || found == nil || found.Count != uint64(len(ways)) || len(found.Pairs) != len(ways) {
+			t.Fatalf("%s: %+v, %v; want %d copies that contradict", when, found, err, len(ways))
+		}
+		for _, pair := range found.Pairs {
+			if pair.Counts.Delta != 50 || pair.Copy.Delta != 51 || pair.Counts.Cause != pair.Copy.Cause {
+				t.Errorf("%s: %+v", when, pair)
+			}
+		}
+	}
+	contradict("at once")
 	check("at once")
 	e.rollups()
 	e.derived("usage")
+	e.derived("disputed")
+	contradict("derived")
 	inViews("derived", "usage", "cpu", "trail", "orders")
 	check("derived")
 	for _, name := range []string{"usage", "cpu", "trail", "orders"} {
@@ -237,23 +258,6 @@ func TestOneIDTwiceInAFrame(t *testing.T) {
 		e.verified(into)
 		inViews("replayed", into)
 	}
-
-	meter := topics["usage"]
-	for _, send := range ways {
-		send(&meter, sameEvent(&meter, n, 50), sameEvent(&meter, n, 51))
-		n++
-	}
-	e.finalUsage("usage")
-	contradict := func(when string) {
-		t.Helper()
-		found, err := usage.New(reader).Contradictions(t.Context(), usage.Request{Topic: "usage", From: from, To: to})
-		if err != nil || found == nil || found.Count != uint64(len(ways)) {
-			t.Errorf("%s: %+v, %v; want %d copies that contradict", when, found, err, len(ways))
-		}
-	}
-	contradict("at once")
-	e.derived("usage")
-	contradict("derived")
 }
 
 // Events of one id that come too often in what no part of Almanac made are dead letters that name the remedy, and count once after it.

@@ -56,35 +56,81 @@ func (r *Reader) contradictions(ctx context.Context, t *schemas.Topic, req *Requ
 		return nil, err
 	}
 	s := &statement{t: t, database: r.db.Database, req: req, snap: snap, params: map[string]string{}}
-	firsts := map[string][]string{} // of the copies
-	var ids []string
+	f := foundPairs{copies: map[rowName]Diff{}, firsts: map[firstName]Diff{}}
 	err = r.lines(ctx, s, s.contradicting(), func(row []string) error {
-		firsts[row[0]] = append(firsts[row[0]], row[1])
-		ids = append(ids, row[0])
+		c := contradicted{rowName{row[0], row[1], row[2]}, row[3], row[4]}
+		f.pairs, f.copies[c.rowName] = append(f.pairs, c), Diff{}
 		return nil
 	})
-	if err != nil || len(ids) == 0 {
+	if err != nil || len(f.pairs) == 0 {
 		return nil, err
 	}
-	diffs := map[string]Diff{}
 	if err := r.lines(ctx, s, s.contradictory(), func(row []string) error {
-		d, err := readDiff(row)
-		diffs[d.ID] = d
+		d, err := readDiff(row[:8])
+		if err == nil {
+			f.found(rowName{d.ID, row[8], row[9]}, d)
+		}
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	out := &Contradictions{}
-	for _, id := range ids {
-		for _, first := range firsts[id] {
-			out.add(req, diffs[first], diffs[id])
-		}
-		delete(firsts, id)
+	for _, c := range f.pairs {
+		again := f.copies[c.rowName]
+		out.add(req, f.first(c, &again), again)
 	}
 	if out.Count == 0 {
 		return nil, nil
 	}
 	return out, nil
+}
+
+// rowName names a row of a meter: an id may have several.
+type rowName struct{ id, shard, pos string }
+
+// contradicted is a copy, and the id and shard of the diff that counts in its place.
+type contradicted struct {
+	rowName
+	first, firstShard string
+}
+
+// firstName names diffs of one identity, id and shard.
+type firstName struct{ id, shard, meter, provider, space, cause string }
+
+func firstNameOf(id, shard string, d *Diff) firstName {
+	return firstName{id, shard, d.Meter, d.Provider, d.Space, d.Cause}
+}
+
+// foundPairs are the rows of copies, and of others with their ids the earliest.
+type foundPairs struct {
+	pairs  []contradicted
+	copies map[rowName]Diff
+	firsts map[firstName]Diff
+}
+
+func (f *foundPairs) found(at rowName, d Diff) {
+	if _, is := f.copies[at]; is {
+		f.copies[at] = d
+		return
+	}
+	name := firstNameOf(at.id, at.shard, &d)
+	if had, is := f.firsts[name]; !is || d.Time.Before(had.Time) {
+		f.firsts[name] = d
+	}
+}
+
+// first returns the diff that counts in the place of a copy. Of several with its id and identity those that are no copies
+// say the same. Where copies count for a time, it may be one itself.
+func (f *foundPairs) first(c contradicted, again *Diff) Diff {
+	if d, is := f.firsts[firstNameOf(c.first, c.firstShard, again)]; is {
+		return d
+	}
+	for _, other := range f.pairs {
+		if d := f.copies[other.rowName]; other.id == c.first && other.shard == c.firstShard && other.rowName != c.rowName && d.Cause == again.Cause {
+			return d
+		}
+	}
+	return Diff{}
 }
 
 // add takes a pair that the request asks for. A diff without an id was not found: retention or

@@ -95,8 +95,8 @@ type UsageDiffs struct {
 // SQL is the statement.
 func (u UsageDiffs) SQL() string { return fill("usage/diffs", u) }
 
-// UsageContradicting is the ids of copies that say something else than the diff that counts, each
-// with that diff's.
+// UsageContradicting is the copies that say something else than the diff that counts, each with that diff's id and
+// shard. An id alone may be that of several rows.
 type UsageContradicting struct {
 	// Marks is the table of repeats, "" when nothing is marked. Unmarked selects the repeats of rows that were not
 	// examined, as its rows; "" without such rows.

@@ -353,11 +353,11 @@ LIMIT 3
 FORMAT JSONCompactEachRow;
 
 -- contradicting
-SELECT toString(id), toString(first)
-FROM (SELECT DISTINCT id, first
-FROM (SELECT id, first FROM `db`.`usage.repeats` WHERE other
+SELECT toString(id), toString(shard), toString(pos), toString(first), toString(first_shard)
+FROM (SELECT DISTINCT id, shard, pos, first, first_shard
+FROM (SELECT id, shard, pos, first, first_shard FROM `db`.`usage.repeats` WHERE other
   UNION ALL
-  SELECT id, first FROM (SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r, 5) AS pos, tupleElement(r, 2) AS id,
+  SELECT id, shard, pos, first, first_shard FROM (SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r, 5) AS pos, tupleElement(r, 2) AS id,
   tupleElement(same[1], 2) AS first, tupleElement(same[1], 3) AS first_month, tupleElement(same[1], 4) AS first_shard,
   tupleElement(r, 6) != tupleElement(same[1], 6) AS other
 FROM (
@@ -369,24 +369,24 @@ FROM (
     GROUP BY identity HAVING count() > 1)
   GROUP BY `type`, `provider`, `space`, `cause` HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r) WHERE other)
-ORDER BY id, first
+ORDER BY id, first, shard, pos
 LIMIT 10000)
 WHERE throwIf((SELECT count() FROM `db`.`usage.repeats` WHERE id != toUUID('00000000-0000-0000-0000-000000000000')) != 2, 'almanac: what is derived moved') = 0
 FORMAT JSONCompactEachRow;
 
 -- contradicting without marks
-SELECT toString(id), toString(first)
-FROM (SELECT toUUID('00000000-0000-0000-0000-000000000000') AS id, toUUID('00000000-0000-0000-0000-000000000000') AS first
+SELECT toString(id), toString(shard), toString(pos), toString(first), toString(first_shard)
+FROM (SELECT toUUID('00000000-0000-0000-0000-000000000000') AS id, toUInt64(0) AS shard, toUInt64(0) AS pos, toUUID('00000000-0000-0000-0000-000000000000') AS first, toUInt64(0) AS first_shard
 WHERE 0)
 WHERE throwIf((SELECT count() FROM `db`.`usage.repeats` WHERE id != toUUID('00000000-0000-0000-0000-000000000000')) != 0, 'almanac: what is derived moved') = 0
 FORMAT JSONCompactEachRow;
 
 -- contradictory
-SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta)
+SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta), toString(shard), toString(pos)
 FROM `db`.`usage`
-WHERE space != '' AND 1 AND id IN (SELECT arrayJoin([id, first]) FROM (SELECT DISTINCT id, first
-FROM (SELECT id, first FROM `db`.`usage.repeats` WHERE other)
-ORDER BY id, first
+WHERE space != '' AND 1 AND id IN (SELECT arrayJoin([id, first]) FROM (SELECT DISTINCT id, shard, pos, first, first_shard
+FROM (SELECT id, shard, pos, first, first_shard FROM `db`.`usage.repeats` WHERE other)
+ORDER BY id, first, shard, pos
 LIMIT 10000))
 FORMAT JSONCompactEachRow;
 
