@@ -22,7 +22,7 @@ var othersHeaders = []string{
 	HeaderFirst, HeaderHost, HeaderCallStatus, HeaderCallError, HeaderCallDetail, HeaderCallTook, HeaderLate, // calls of timers
 }
 
-// Each header is decided about: a router's own, which it takes from nobody, or another's.
+// Each header is decided about: a router's own, which it takes from no message, or another's.
 func TestHeadersAreDecided(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

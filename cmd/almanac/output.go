@@ -80,7 +80,7 @@ func newTable(columns ...string) table.Writer {
 	return t
 }
 
-// printableTable is a table whose cells are printable, whoever wrote them, also in a pipe: where they end up, a person reads them.
+// printableTable is a table whose cells are printable, by whatever program they were written, also in a pipe: a person reads them where they end up.
 type printableTable struct{ table.Writer }
 
 // asIs is a cell with colours or lines of our own.

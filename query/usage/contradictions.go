@@ -119,7 +119,7 @@ func (f *foundPairs) found(at rowName, d Diff) {
 	}
 }
 
-// first returns the diff that counts in the place of a copy. Of several with its id and identity those that are no copies
+// first returns the diff that counts in the place of a copy. Of several with its id and identity those that are not copies
 // say the same. Where copies count for a time, it may be one itself.
 func (f *foundPairs) first(c contradicted, again *Diff) Diff {
 	if d, is := f.firsts[firstNameOf(c.first, c.firstShard, again)]; is {
