@@ -203,7 +203,12 @@ func TestAcrossFormats(t *testing.T) {
 		servers := embeddedtest.Start(t)
 		at := []string{"--nats", servers.NATSURL, "--clickhouse", servers.HTTPDSN()}
 		b.of(which).ok("", append([]string{"setup"}, at[:2]...)...)
-		for _, args := range []string{"router", "sink", "topics ls", "verify", "send app"} {
+		asked := []string{"router", "sink", "topics ls", "verify"}
+		mine := which == 0 // this build reads; one of format 5 from before producers looked takes the topic for unknown
+		if mine {
+			asked = append(asked, "send app")
+		}
+		for _, args := range asked {
 			had := at
 			if args == "router" || args == "topics ls" || args == "send app" {
 				had = at[:2]
@@ -221,7 +226,7 @@ func TestAcrossFormats(t *testing.T) {
 			return alone
 		}
 		whole(which).up().stop(syscall.SIGTERM)
-		if r := whole(1-which).run("", "up", "--ports", "auto"); r.code != exitConfig || !strings.Contains(r.err, fmt.Sprintf("has format %q", strconv.Itoa(numbers[0]))) {
+		if r := whole(1-which).run("", "up", "--ports", "auto"); r.code == exitOK || mine && r.code != exitConfig || !strings.Contains(r.err, fmt.Sprintf("has format %q", strconv.Itoa(numbers[0]))) {
 			t.Errorf("up of format %d on format %d: exit %d: %s", numbers[1], numbers[0], r.code, r.err)
 		}
 	}
