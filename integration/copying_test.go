@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -67,6 +68,22 @@ func TestJanitorWaitsForACopy(t *testing.T) {
 	if err := errors.Join(first.Still(t.Context()), second.Still(t.Context())); err != nil {
 		t.Errorf("nothing was purged: %v", err)
 	}
+	copies, err := streams.Copied(t.Context(), js)
+	if err != nil || len(copies) != 2 {
+		t.Fatalf("%v, %v", copies, err)
+	}
+	for _, subject := range copies { // as after a write whose answer was lost
+		last, err := streams.DecideLast(t.Context(), js, schemas.KVStream, subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.Publish(t.Context(), subject, last.Data, jetstream.WithMsgTTL(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(first.Still(t.Context()), second.Still(t.Context()), first.Still(t.Context())); err != nil {
+		t.Errorf("an answer was lost: %v", err)
+	}
 	first.End(t.Context())
 	round(6)
 	second.End(t.Context())
@@ -90,5 +107,8 @@ func TestJanitorWaitsForACopy(t *testing.T) {
 	round(1)
 	if err := full.Still(t.Context()); !errors.Is(err, streams.ErrPurged) {
 		t.Errorf("a stream that is nearly full was purged, and the copy says %v", err)
+	}
+	if copies, err := streams.Copied(t.Context(), js); err != nil || len(copies) > 0 {
+		t.Errorf("janitors would wait for a copy that is not whole: %v, %v", copies, err)
 	}
 }

@@ -99,8 +99,11 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 			break
 		}
 	}
-	if purged := copying.Still(ctx); errors.Is(purged, streams.ErrPurged) {
-		err = fmt.Errorf("backup: %w, since one of them is more than 80 %% full: give it more room (almanac streams resize), or try again when less is written", purged)
+	switch held := copying.Still(ctx); {
+	case errors.Is(held, streams.ErrPurged):
+		err = fmt.Errorf("backup: %w, since one of them is more than 80 %% full, or NATS was away for a minute: give it more room (almanac streams apply), or try again when less is written", held)
+	case held != nil && err == nil:
+		err = fmt.Errorf("backup: whether janitors waited for it is not known: %w: run it again, it writes what is new", held)
 	}
 	if err != nil {
 		return nil, err

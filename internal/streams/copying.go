@@ -26,6 +26,7 @@ const (
 	// copyingPrefix begins the names of these entries, among those that are written to try something.
 	copyingPrefix = "copying-"
 
+	copyingHeld   = `{"held":true}`
 	copyingPurged = `{"purged":true}`
 )
 
@@ -37,7 +38,6 @@ type Copying struct {
 	done    chan struct{}
 
 	mu   sync.Mutex
-	n    int
 	seq  uint64
 	lost error
 }
@@ -68,9 +68,7 @@ func (c *Copying) Still(ctx context.Context) error {
 	if c.lost != nil {
 		return c.lost
 	}
-	c.n++
-	text := fmt.Sprintf(`{"n":%d}`, c.n)
-	ack, err := c.js.Publish(ctx, c.subject, []byte(text), jetstream.WithExpectLastSequencePerSubject(c.seq), jetstream.WithMsgTTL(copyingLasts))
+	ack, err := c.js.Publish(ctx, c.subject, []byte(copyingHeld), jetstream.WithExpectLastSequencePerSubject(c.seq), jetstream.WithMsgTTL(copyingLasts))
 	if err == nil {
 		c.seq = ack.Sequence
 		return nil
@@ -80,7 +78,7 @@ func (c *Copying) Still(ctx context.Context) error {
 	}
 	now, err := DecideLast(ctx, c.js, schemas.KVStream, c.subject)
 	switch {
-	case err == nil && string(now.Data) == text: // an answer was lost
+	case err == nil && string(now.Data) == copyingHeld: // of this copy, whose name no other has: an answer to a write before was lost
 		c.seq = now.Sequence
 	case err == nil || errors.Is(err, jetstream.ErrMsgNotFound):
 		c.lost = ErrPurged
@@ -97,11 +95,11 @@ func (c *Copying) End(ctx context.Context) {
 	_, _ = c.js.Publish(ctx, c.subject, []byte("{}"), jetstream.WithMsgTTL(Expiring)) // else it ends by itself
 }
 
-// Copied are the copies that are under way.
+// Copied are the copies that are under way, but for those which were told that they are not whole.
 func Copied(ctx context.Context, js jetstream.JetStream) (subjects []string, err error) {
 	prefix := schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, copyingPrefix))
 	err = Latest(ctx, js, schemas.KVStream, schemas.KVSubject(schemas.LeaseKeys(schemas.RoleProbe)), func(m *Message) error {
-		if strings.HasPrefix(m.Subject, prefix) && len(m.Data) > len("{}") {
+		if strings.HasPrefix(m.Subject, prefix) && string(m.Data) == copyingHeld {
 			subjects = append(subjects, m.Subject)
 		}
 		return nil
