@@ -16,6 +16,8 @@ import (
 // maxFormatted bounds what a template makes of a line, as a line is bounded.
 const maxFormatted = 64 << 10
 
+var errWithheld = errors.New("print, printf, println, html, js and urlquery are not built in templates")
+
 var errFormatted = fmt.Errorf("it makes more than %d bytes of a line", maxFormatted)
 
 // formatted is a template over the labels and the line of an entry.
@@ -23,6 +25,7 @@ type formatted struct{ t *template.Template }
 
 // functions of templates, those of Loki that are told to be used most. Their results are bounded.
 var functions = template.FuncMap{
+	"print": withheld, "println": withheld, "printf": withheld, "html": withheld, "js": withheld, "urlquery": withheld,
 	"ToLower": strings.ToLower, "ToUpper": strings.ToUpper, "lower": strings.ToLower, "upper": strings.ToUpper,
 	"Trim": strings.Trim, "TrimLeft": strings.TrimLeft, "TrimRight": strings.TrimRight, "TrimPrefix": strings.TrimPrefix, "TrimSuffix": strings.TrimSuffix, "TrimSpace": strings.TrimSpace,
 	"trim": strings.TrimSpace, "trimPrefix": func(p, s string) string { return strings.TrimPrefix(s, p) }, "trimSuffix": func(p, s string) string { return strings.TrimSuffix(s, p) },
@@ -39,9 +42,8 @@ var functions = template.FuncMap{
 	"int":    func(s string) int64 { return int64(number(s)) }, "float64": number,
 	"add": func(a, b any) float64 { return number(a) + number(b) }, "sub": func(a, b any) float64 { return number(a) - number(b) },
 	"mul": func(a, b any) float64 { return number(a) * number(b) }, "div": func(a, b any) float64 { return number(a) / number(b) },
-	"printf":        printf,
 	"__line__":      func() string { return "" },
-	"__timestamp__": func() time.Time { return time.Time{} },
+	"__timestamp__": func() string { return "" },
 }
 
 func replace(s, old, with string, n int) (string, error) {
@@ -78,15 +80,8 @@ func number(v any) float64 {
 	return n
 }
 
-// wide are formats that make much of little: widths of four digits, or from an argument.
-var wide = regexp.MustCompile(`%[^a-zA-Z%]*([0-9]{4}|\*)`)
-
-func printf(format string, args ...any) (string, error) {
-	if wide.MatchString(format) {
-		return "", errFormatted
-	}
-	return fmt.Sprintf(format, args...), nil
-}
+// withheld stands for the functions that every template has and that make much text of little: nothing bounds what they make.
+func withheld(...any) (string, error) { return "", errWithheld }
 
 // newFormatted reads a template. What could run for long is refused: loops, and templates that call each other.
 func newFormatted(at lexer.Position, text string) (*formatted, error) {
@@ -133,7 +128,7 @@ func (f *formatted) of(e *Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t.Funcs(template.FuncMap{"__line__": func() string { return e.Line }, "__timestamp__": func() time.Time { return time.Unix(0, e.Ts).UTC() }})
+	t.Funcs(template.FuncMap{"__line__": func() string { return e.Line }, "__timestamp__": func() string { return time.Unix(0, e.Ts).UTC().Format(time.RFC3339Nano) }})
 	labels := map[string]string{}
 	for name, v := range e.Labels() {
 		labels[name] = v

@@ -77,7 +77,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 60<<10)
 	for _, template := range []string{
-		`{{Replace __line__ "x" "yyyy" -1}}`, `{{__line__}}{{__line__}}`, `{{printf "%099999d" 1}}`, `{{printf "%*d" 100000 1}}`, `{{replace "x" (printf "%s%s" __line__ __line__) __line__}}`,
+		`{{Replace __line__ "x" "yyyy" -1}}`, `{{__line__}}{{__line__}}`, `{{printf "%099999d" 1}}`, `{{printf "%*d" 100000 1}}`, `{{$a := "xxxxxxxx"}}` + strings.Repeat(`{{$a = print $a $a}}`, 40), `{{html __line__}}`, `{{printf "` + strings.Repeat("%[1]s", 1500) + `" __line__}}`,
 	} {
 		q, err := Parse("{} | line_format `" + template + "`")
 		if err != nil {
