@@ -34,6 +34,8 @@ type counting struct {
 	statement func(from string) string
 	// params and settings are what the statement needs besides its condition's.
 	params, settings map[string]string
+	// most bounds the cells; 0: the statements bound them.
+	most int
 	// full, when set, ends the count of a sample before all of it is read.
 	full func() bool
 }
@@ -280,6 +282,9 @@ func (c *counting) count(ctx context.Context, s *tables.Select, source, which st
 		}
 		if err := json.Unmarshal(line, &got); err != nil {
 			return fmt.Errorf("query: ClickHouse's answer is not JSON: %w: %.200s", err, line)
+		}
+		if c.most > 0 && len(c.cells) >= c.most {
+			return errGroups
 		}
 		c.cells[cell{got.Bucket, got.Value}] += got.N
 		return nil

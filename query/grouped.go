@@ -38,6 +38,8 @@ type Group struct {
 // MaxGroups bounds the groups of one request over all its steps; beyond it the request is refused.
 const MaxGroups = histogramGroups
 
+var errGroups = fmt.Errorf("%w: more than %d groups: group by fewer fields, or take a longer step", schemas.ErrRequest, MaxGroups)
+
 // Grouped is an exact count: each event is counted once, whether it is stored or still on its way.
 type Grouped struct {
 	Groups []Group
@@ -70,9 +72,12 @@ func (r *Reader) Grouped(ctx context.Context, req GroupedRequest) (*Grouped, err
 		return nil, err
 	}
 	exprs, params := fields.SQL()
-	c := &counting{w: w, cells: map[cell]uint64{}, params: params, settings: histogramSettings}
+	c := &counting{w: w, cells: map[cell]uint64{}, most: MaxGroups, params: params, settings: histogramSettings}
 	c.statement = func(from string) string { return groupedStatement(&req, exprs, from) }
 	if err := c.run(ctx); err != nil {
+		if strings.Contains(err.Error(), "TOO_MANY_ROWS") {
+			err = errGroups
+		}
 		return nil, err
 	}
 	out := &Grouped{Groups: make([]Group, 0, len(c.cells)), Notes: w.notes()}

@@ -67,7 +67,7 @@ func OpenBucket(cfg BucketConfig) (*Bucket, error) {
 	}
 	prefix = strings.Trim(prefix, "/")
 	if prefix != "" && (path.Clean(prefix) != prefix || strings.HasPrefix(prefix, "..")) {
-		return nil, fmt.Errorf("%q: the prefix has an empty part, . or ..", cfg.URL)
+		return nil, fmt.Errorf(`%q: the prefix must have no part that is empty, "." or ".."`, cfg.URL)
 	}
 	lookup := minio.BucketLookupPath
 	if cfg.Endpoint == "" {

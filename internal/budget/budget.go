@@ -91,6 +91,16 @@ func (a *Account) Free(n int64) {
 	}
 }
 
+// Held returns how much is taken; of a nil account nothing.
+func (a *Account) Held() int64 {
+	if a == nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.held
+}
+
 // Part takes as much as there is for one more read, at least least and at most: a quarter of what
 // is free. It returns what was taken.
 func (a *Account) Part(least, most int64) (int64, error) {

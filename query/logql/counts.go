@@ -19,6 +19,7 @@ func (ev *evaluation) overRange(ctx context.Context, x *RangeAggregation, around
 	g := groupBy(x, around)
 	from, to := ev.span(x)
 	out := vector{}
+	read := &reading{}
 	var samples map[string]*samples
 	for i := range topics {
 		f, err := ev.e.fields(ctx, &topics[i], from, to, append(x.Pipeline.names(), g.Labels...))
@@ -33,13 +34,14 @@ func (ev *evaluation) overRange(ctx context.Context, x *RangeAggregation, around
 		if len(s.rest) == 0 && counted {
 			err = ev.count(ctx, x, f, s.where, by, out)
 		} else {
-			samples, err = ev.collect(ctx, x, f, g, samples)
+			samples, err = ev.collect(ctx, x, f, g, samples, read)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := ev.overSamples(x, samples, out); err != nil {
+	ev.notes = append(ev.notes, read.notes...)
+	if err := ev.overSamples(ctx, x, samples, out); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -120,6 +122,7 @@ func (ev *evaluation) count(ctx context.Context, x *RangeAggregation, f *topicFi
 	if err != nil {
 		return err
 	}
+	ev.notes = append(ev.notes, got.Notes...)
 	labelsOf := func(g *query.Group) map[string]string {
 		labels := map[string]string{}
 		for i, v := range g.Values {
@@ -149,6 +152,9 @@ func (ev *evaluation) count(ctx context.Context, x *RangeAggregation, f *topicFi
 		first, last := int64(0), int64(0)
 		if each > 0 {
 			first, last = max(0, (g.Step-pieces)/int64(each)), min(g.Step/int64(each), int64(len(r.values)-1))
+		}
+		if err := ev.looked(ctx, int(last-first)+1); err != nil {
+			return err
 		}
 		for k := first; k <= last; k++ {
 			if at := k * int64(each); g.Step >= at && g.Step < at+pieces {

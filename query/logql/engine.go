@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -42,8 +43,17 @@ type Scope struct {
 	May func(topic string) bool
 }
 
-// topics are those of a scope that matchers leave, in the order of their names.
+// topics are those of a scope that matchers leave, as many as a query may read.
 func (e *Engine) topics(ctx context.Context, s Scope, matchers []Matcher) ([]schemas.Topic, error) {
+	all, err := e.matching(ctx, s, matchers)
+	if len(all) > MaxTopics {
+		return nil, &Error{Kind: ErrTooMuch, Msg: fmt.Sprintf(`%d topics may have what is asked for, and one query reads %d: name them, such as {topic="%s"}`, len(all), MaxTopics, all[0].Name)}
+	}
+	return all, err
+}
+
+// matching are the topics of a scope that matchers leave, in the order of their names.
+func (e *Engine) matching(ctx context.Context, s Scope, matchers []Matcher) ([]schemas.Topic, error) {
 	if s.Topic != "" {
 		t, err := e.r.Registry().Topic(ctx, s.Topic)
 		if err != nil {
@@ -64,9 +74,6 @@ func (e *Engine) topics(ctx context.Context, s Scope, matchers []Matcher) ([]sch
 		})
 	})
 	slices.SortFunc(all, func(a, b schemas.Topic) int { return cmp.Compare(a.Name, b.Name) })
-	if len(all) > MaxTopics {
-		return nil, &Error{Kind: ErrTooMuch, Msg: fmt.Sprintf(`%d topics may have what is asked for, and one query reads %d: name them, such as {topic="%s"}`, len(all), MaxTopics, all[0].Name)}
-	}
 	return all, nil
 }
 
@@ -112,43 +119,57 @@ type LinesRequest struct {
 	Forward bool
 }
 
-// Lines reads lines, in the order of their times.
-func (e *Engine) Lines(ctx context.Context, s Scope, req *LinesRequest) ([]*Entry, error) {
+// Lines reads lines, in the order of their times. The notes say what the reader should know of the answer.
+func (e *Engine) Lines(ctx context.Context, s Scope, req *LinesRequest) (all []*Entry, notes []string, err error) {
 	topics, err := e.topics(ctx, s, req.Pipeline.Matchers)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []*Entry
+	read := &reading{want: req.Limit}
 	for i := range topics {
 		f, err := e.fields(ctx, &topics[i], req.From, req.To, req.Pipeline.names())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		n := 0
-		err = e.each(ctx, f, req.Pipeline, pages{req.From, req.To, req.Forward, req.Limit}, func(entry *Entry) bool {
+		err = e.each(ctx, f, req.Pipeline, pages{req.From, req.To, req.Forward, read}, func(entry *Entry) bool {
 			all = append(all, entry)
 			n++
 			return n < req.Limit
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		slices.SortStableFunc(all, func(a, b *Entry) int {
+			if req.Forward {
+				return cmp.Compare(a.Ts, b.Ts)
+			}
+			return cmp.Compare(b.Ts, a.Ts)
+		})
+		all = slices.Clip(all[:min(len(all), req.Limit)])
 	}
-	slices.SortStableFunc(all, func(a, b *Entry) int {
-		if req.Forward {
-			return cmp.Compare(a.Ts, b.Ts)
-		}
-		return cmp.Compare(b.Ts, a.Ts)
-	})
-	return all[:min(len(all), req.Limit)], nil
+	return all, once(read.notes), nil
 }
 
 // pages is a walk over events.
 type pages struct {
 	from, to time.Time
 	forward  bool
-	want     int // lines that are wanted; 0: all
+	read     *reading
 }
+
+// reading is what one query has read line by line, of all its topics.
+type reading struct {
+	want   int // lines that are wanted; 0: all, of which samples are kept
+	events int
+	notes  []string
+}
+
+// What is kept of a line: an entry is some three times its event, and a sample is two numbers.
+const (
+	entryTimes  = 3
+	sampleBytes = 16
+)
 
 // each calls f with each line of a topic that the pipeline keeps, until f returns false.
 func (e *Engine) each(ctx context.Context, f *topicFields, p *Pipeline, over pages, keep func(*Entry) bool) error {
@@ -158,36 +179,53 @@ func (e *Engine) each(ctx context.Context, f *topicFields, p *Pipeline, over pag
 	}
 	rest := &Pipeline{Stages: s.rest}
 	limit := query.MaxLimit
-	if over.want > 0 && len(s.rest) == 0 {
-		limit = min(over.want, limit)
+	if over.read.want > 0 && len(s.rest) == 0 {
+		limit = min(over.read.want, limit)
 	}
+	account := budget.Of(ctx)
 	req := query.Request{Topic: f.topic.Name, From: over.from, To: over.to, Where: s.where, Limit: limit, Ascending: over.forward}
-	for read := 0; ; {
+	for {
+		before := account.Held()
 		page, err := e.r.Query(ctx, req)
 		if err != nil {
 			return err
 		}
+		over.read.notes = append(over.read.notes, page.Notes...)
+		kept := int64(0)
 		for _, event := range page.Events {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			entry, err := f.entry(event)
 			if err != nil {
 				return err
 			}
-			if rest.Apply(entry) && !keep(entry) {
+			if !rest.Apply(entry) {
+				continue
+			}
+			if kept += sampleBytes; over.read.want > 0 {
+				kept += int64(entryTimes * len(event))
+			}
+			if !keep(entry) {
 				return nil
 			}
 		}
 		if page.Cursor == "" {
 			return nil
 		}
-		if read += len(page.Events); read >= MaxRead {
-			return tooMuchRead(f.topic.Name)
+		if over.read.events += len(page.Events); over.read.events >= MaxRead {
+			return tooMuchRead()
+		}
+		account.Free(account.Held() - before) // the page goes, and this stays
+		if err := account.Take(kept); err != nil {
+			return err
 		}
 		req.Cursor = page.Cursor
 	}
 }
 
-func tooMuchRead(topic string) error {
-	return &Error{Kind: ErrTooMuch, Msg: fmt.Sprintf("the query reads more than %d events of %s one by one, since it parses lines or reads values of them: narrow the range, or select by labels and text before", MaxRead, topic)}
+func tooMuchRead() error {
+	return &Error{Kind: ErrTooMuch, Msg: fmt.Sprintf("the query reads more than %d events one by one, since it parses lines or reads values of them: narrow the range, or select by labels and text before", MaxRead)}
 }
 
 // names are the labels that a pipeline compares or reads.

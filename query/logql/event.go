@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -29,8 +31,8 @@ func (f *topicFields) entry(event []byte) (*Entry, error) {
 	attributes, _ := all[schemas.ColAttributes].(map[string]any)
 	delete(all, schemas.ColAttributes)
 	for _, from := range []map[string]any{all, attributes} {
-		for name, v := range from {
-			value, ok := jsonText(v)
+		for _, name := range slices.Sorted(maps.Keys(from)) { // so that of two with one label the same one always has it
+			value, ok := jsonText(from[name])
 			if !ok || value == "" {
 				continue
 			}

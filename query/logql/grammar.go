@@ -164,6 +164,8 @@ const (
 	MaxQueryBytes = 16 << 10
 	// MaxNesting bounds parentheses within parentheses.
 	MaxNesting = 32
+	// MaxStages bounds the stages behind one selector: each is done for each line.
+	MaxStages = 100
 )
 
 func parseText(src string) (*queryTerm, error) {

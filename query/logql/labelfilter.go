@@ -17,8 +17,9 @@ func (f *LabelFilter) apply(e *Entry) bool { return f.Cond.holds(e) }
 type Cond interface{ holds(*Entry) bool }
 
 type (
-	// Any holds when one of its conditions does, All when each does.
+	// Any holds when one of its conditions does.
 	Any []Cond
+	// All holds when each of its conditions does.
 	All []Cond
 	// Text compares a label as text; one that is not there is empty.
 	Text struct{ Matcher }

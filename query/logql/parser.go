@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,7 +127,8 @@ func (s *jsonParser) apply(e *Entry) bool {
 
 // flatten makes a label of each value, its name those of the objects that it is in, joined by _. Lists are left out, as Loki does.
 func flatten(e *Entry, prefix string, all map[string]any) {
-	for key, v := range all {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		v := all[key]
 		name := prefix + LabelName(key)
 		if inner, ok := v.(map[string]any); ok {
 			flatten(e, name+"_", inner)
@@ -187,27 +190,52 @@ type logfmtParser struct {
 }
 
 func (s *logfmtParser) apply(e *Entry) bool {
-	d := logfmt.NewDecoder(strings.NewReader(e.Line))
-	for d.ScanRecord() {
-		for d.ScanKeyval() {
-			key, value := string(d.Key()), string(d.Value())
-			if value == "" && !s.empty {
-				continue
+	for _, line := range strings.Split(e.Line, "\n") {
+		for left := line; left != ""; {
+			bad := s.pairs(e, left)
+			if bad == nil {
+				break
 			}
-			if len(s.paths) == 0 {
-				e.extract(LabelName(key), value)
-				continue
+			if s.strict {
+				e.fail("LogfmtParserErr", bad.Error())
+				return true
 			}
-			for _, p := range s.paths {
-				if len(p.keys) == 1 && p.keys[0] == key {
-					e.extract(p.label, value)
-				}
+			// What cannot be read is passed over, up to the next space.
+			at := min(max(bad.Pos-1, 0), len(left))
+			space := strings.IndexByte(left[at:], ' ')
+			if space < 0 {
+				break
 			}
+			left = left[at+space+1:]
 		}
 	}
-	var syntax *logfmt.SyntaxError
-	if err := d.Err(); err != nil && (s.strict || !errors.As(err, &syntax)) {
-		e.fail("LogfmtParserErr", err.Error())
-	}
 	return true
+}
+
+// pairs takes the pairs of a line, up to one that is not right.
+func (s *logfmtParser) pairs(e *Entry, line string) *logfmt.SyntaxError {
+	d := logfmt.NewDecoderSize(strings.NewReader(line), len(line)+1)
+	for d.ScanRecord() {
+		for d.ScanKeyval() {
+			s.pair(e, string(d.Key()), string(d.Value()))
+		}
+	}
+	var bad *logfmt.SyntaxError
+	errors.As(d.Err(), &bad) // a line that is in memory gives no other error
+	return bad
+}
+
+func (s *logfmtParser) pair(e *Entry, key, value string) {
+	if value == "" && !s.empty {
+		return
+	}
+	if len(s.paths) == 0 {
+		e.extract(LabelName(key), value)
+		return
+	}
+	for _, p := range s.paths {
+		if len(p.keys) == 1 && p.keys[0] == key {
+			e.extract(p.label, value)
+		}
+	}
 }

@@ -34,6 +34,7 @@ func TestPipeline(t *testing.T) {
 		`{} | logfmt`:                                                                {text, map[string]string{}},
 		`{} | line_format "x=1 y=\"two words\" z= w" | logfmt`:                       {`x=1 y="two words" z= w`, map[string]string{"x": "1", "y": "two words"}},
 		`{} | line_format "x=1 z=" | logfmt --keep-empty q="x"`:                      {`x=1 z=`, map[string]string{"q": "1"}},
+		`{} | line_format "x=1 say\"hi\" z=5" | logfmt`:                              {`x=1 say"hi" z=5`, map[string]string{"x": "1", "z": "5"}},
 		`{} | line_format "{\"a\":" | json`:                                          {`{"a":`, map[string]string{ErrorLabel: "JSONParserErr", DetailsLabel: "the line is not a JSON object"}},
 		`{} | line_format "{\"a\":" | json | __error__=""`:                           {},
 		`{} | line_format "{{printf \"%1000000d\" 1}}"`:                              {text, nil}, // an error, below

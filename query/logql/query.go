@@ -263,7 +263,7 @@ func vectorCall(at lexer.Position, t *callTerm, group *Grouping) (Expr, error) {
 	if t.Inner == nil {
 		return nil, refuse(ErrSyntax, at, "%s takes an aggregation over a range, such as %[1]s(count_over_time({…}[5m]))", t.Name)
 	}
-	ranked := t.Name == "topk" || t.Name == "bottomk"
+	ranked := v.ranks()
 	if ranked != (t.Param != nil) {
 		return nil, refuse(ErrSyntax, at, "topk and bottomk take how many, and the others do not: topk(5, …)")
 	}
@@ -293,6 +293,9 @@ func rangeCall(at lexer.Position, t *callTerm, group *Grouping) (Expr, error) {
 	}
 	if a.Range, err = duration(t.Range.Range); err != nil || a.Range <= 0 {
 		return nil, refuse(ErrSyntax, t.Range.Pos, "%s is not a range, such as 5m", t.Range.Range)
+	}
+	if t.Range.Offset != "" && t.Range.Late != "" {
+		return nil, refuse(ErrSyntax, t.Range.Pos, "the range has two offsets")
 	}
 	if offset := t.Range.Offset + t.Range.Late; offset != "" {
 		if a.Offset, err = duration(offset); err != nil {
@@ -327,4 +330,9 @@ func unquote(text string) (string, error) {
 }
 
 // anchored is a regular expression that is about a whole value, as matchers of labels are.
-func anchored(text string) (*regexp.Regexp, error) { return regexp.Compile("^(?s:" + text + ")$") }
+func anchored(text string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(text); err != nil { // else parentheses of text could close those around it
+		return nil, err
+	}
+	return regexp.Compile("^(?s:" + text + ")$")
+}

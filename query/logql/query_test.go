@@ -102,6 +102,8 @@ func TestSelection(t *testing.T) {
 		`{} | status = "x"`:                                  {none: true},
 		`{} | status = 1.5`:                                  {rest: 1},
 		`{} | took > 1.5`:                                    {where: "`took` > 1.5"},
+		`{} | took > 9007199254740993`:                       {rest: 1},
+		`{} | status > 99999999999999999999`:                 {rest: 1},
 		`{} | took > 1.5s`:                                   {rest: 1},
 		`{} | plain = 5 or actor_login = "bot"`:              {where: `((attributes.plain >= 5 AND attributes.plain <= 5) OR attributes.actor.login = 'bot')`},
 		`{} | x_y = "1"`:                                     {rest: 1}, // two attributes may be it

@@ -30,9 +30,12 @@ func (g *Grouping) grouped(labels map[string]string) map[string]string {
 	return out
 }
 
+// ranks reports whether the aggregation keeps some of its series as they are.
+func (x *VectorAggregation) ranks() bool { return x.Func == "topk" || x.Func == "bottomk" }
+
 // reduce reduces series by a grouping.
 func (ev *evaluation) reduce(x *VectorAggregation, v vector) (vector, error) {
-	if x.Func == "topk" || x.Func == "bottomk" {
+	if x.ranks() {
 		return ev.ranked(x, v), nil
 	}
 	out, counts := vector{}, map[*row][]int{}

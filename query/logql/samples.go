@@ -15,17 +15,17 @@ type samples struct {
 	values []float64
 }
 
-// maxWork bounds how many samples all ranges of a query look at.
+// maxWork bounds how many samples and counts all ranges and groups of a query look at.
 const maxWork = 50_000_000
 
 // collect reads the lines of a topic that an aggregation is over.
-func (ev *evaluation) collect(ctx context.Context, x *RangeAggregation, f *topicFields, g by, into map[string]*samples) (map[string]*samples, error) {
+func (ev *evaluation) collect(ctx context.Context, x *RangeAggregation, f *topicFields, g by, into map[string]*samples, read *reading) (map[string]*samples, error) {
 	if into == nil {
 		into = map[string]*samples{}
 	}
 	from, to := ev.span(x)
 	var failed error
-	err := ev.e.each(ctx, f, x.Pipeline, pages{from: from, to: to, forward: true}, func(e *Entry) bool {
+	err := ev.e.each(ctx, f, x.Pipeline, pages{from: from, to: to, forward: true, read: read}, func(e *Entry) bool {
 		if failed = e.failed(); failed != nil {
 			return false
 		}
@@ -88,6 +88,11 @@ func (g by) labelsOf(f *topicFields, e *Entry, x *RangeAggregation) map[string]s
 	for _, name := range g.Labels {
 		labels[name] = e.Get(name)
 	}
+	if x.Group != nil && x.Group.Without {
+		for _, name := range x.Group.Labels {
+			delete(labels, name)
+		}
+	}
 	for name, v := range labels {
 		if v == "" {
 			delete(labels, name)
@@ -97,8 +102,7 @@ func (g by) labelsOf(f *topicFields, e *Entry, x *RangeAggregation) map[string]s
 }
 
 // overSamples computes an aggregation at each instant.
-func (ev *evaluation) overSamples(x *RangeAggregation, all map[string]*samples, out vector) error {
-	work := 0
+func (ev *evaluation) overSamples(ctx context.Context, x *RangeAggregation, all map[string]*samples, out vector) error {
 	for _, s := range all {
 		if !slices.IsSorted(s.at) {
 			sort.Sort(byTime{s}) // of several topics
@@ -114,8 +118,8 @@ func (ev *evaluation) overSamples(x *RangeAggregation, all map[string]*samples, 
 			if lo == hi {
 				continue
 			}
-			if work += hi - lo; work > maxWork {
-				return &Error{Kind: ErrTooMuch, Msg: "the ranges of the query overlap too often: take a longer step, or shorter ranges"}
+			if err := ev.looked(ctx, hi-lo); err != nil {
+				return err
 			}
 			r.values[k] += x.over(s.values[lo:hi])
 			r.there[k] = true

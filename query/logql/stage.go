@@ -30,6 +30,9 @@ func pipeline(t *logTerm) (*Pipeline, error) {
 		}
 		p.Matchers = append(p.Matchers, got)
 	}
+	if len(t.Stages) > MaxStages {
+		return nil, refuse(ErrTooLarge, t.Stages[MaxStages].Pos, "%d stages, the limit is %d", len(t.Stages), MaxStages)
+	}
 	for _, s := range t.Stages {
 		if p.Unwrap != nil && (s.Pipe == nil || s.Pipe.Filter == nil) {
 			return nil, refuse(ErrSyntax, s.Pos, "behind unwrap only filters of labels stand")

@@ -8,7 +8,7 @@ import (
 
 // Labels lists what names streams, of the topics that matchers leave.
 func (e *Engine) Labels(ctx context.Context, s Scope, p *Pipeline) ([]string, error) {
-	topics, err := e.topics(ctx, s, p.Matchers)
+	topics, err := e.matching(ctx, s, p.Matchers)
 	if err != nil {
 		return nil, err
 	}
@@ -21,6 +21,19 @@ func (e *Engine) Labels(ctx context.Context, s Scope, p *Pipeline) ([]string, er
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// Topics lists the topics that matchers leave.
+func (e *Engine) Topics(ctx context.Context, s Scope, p *Pipeline) ([]string, error) {
+	topics, err := e.matching(ctx, s, p.Matchers)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for i := range topics {
+		out = append(out, topics[i].Name)
+	}
+	return out, nil
 }
 
 // CountsRequest asks how many lines there are for each set of values of labels.

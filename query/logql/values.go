@@ -3,6 +3,7 @@ package logql
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -34,20 +35,38 @@ func (s Steps) count() int {
 
 func (s Steps) at(k int) int64 { return s.Start.UnixNano() + int64(k)*s.Step.Nanoseconds() }
 
-// Numbers answers a question for numbers. A scalar has one series without labels, and scalar is true.
-func (e *Engine) Numbers(ctx context.Context, s Scope, expr Expr, steps Steps) (all []Series, scalar bool, err error) {
+// Answer is what a question for numbers comes to.
+type Answer struct {
+	Series []Series
+	// Scalar: it is a number, and not series; Series has one then, without labels.
+	Scalar bool
+	// Notes say what the reader should know of the answer.
+	Notes []string
+}
+
+// Numbers answers a question for numbers.
+func (e *Engine) Numbers(ctx context.Context, s Scope, expr Expr, steps Steps) (*Answer, error) {
 	if steps.Step > 0 && steps.End.Sub(steps.Start)/steps.Step > MaxSteps {
-		return nil, false, &Error{Kind: ErrTooMuch, Msg: "exceeded maximum resolution of 11,000 points per timeseries. Try increasing the value of the step parameter"}
+		return nil, &Error{Kind: ErrTooMuch, Msg: "exceeded maximum resolution of 11,000 points per timeseries. Try increasing the value of the step parameter"}
 	}
 	ev := &evaluation{e: e, scope: s, steps: steps}
 	v, err := ev.of(ctx, expr, nil)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	out := &Answer{Notes: once(ev.notes)}
 	if n, ok := expr.(Number); ok {
-		return []Series{{Labels: map[string]string{}, Points: ev.constant(float64(n))}}, true, nil
+		out.Series, out.Scalar = []Series{{Labels: map[string]string{}, Points: ev.constant(float64(n))}}, true
+		return out, nil
 	}
-	return ev.series(v), false, nil
+	out.Series = ev.series(v)
+	return out, nil
+}
+
+// once are notes, each once.
+func once(notes []string) []string {
+	slices.Sort(notes)
+	return slices.Compact(notes)
 }
 
 // evaluation is a question for numbers under way.
@@ -55,6 +74,16 @@ type evaluation struct {
 	e     *Engine
 	scope Scope
 	steps Steps
+	work  int // looks at samples and counts, of all ranges
+	notes []string
+}
+
+// looked counts looks, and refuses a question that needs too many.
+func (ev *evaluation) looked(ctx context.Context, n int) error {
+	if ev.work += n; ev.work > maxWork {
+		return &Error{Kind: ErrTooMuch, Msg: "the ranges of the query overlap too often: take a longer step, shorter ranges, or fewer labels"}
+	}
+	return ctx.Err()
 }
 
 // vector is series by the text of their labels; a value that is not there is NaN and absent.
@@ -131,24 +160,43 @@ func (ev *evaluation) of(ctx context.Context, expr Expr, around *VectorAggregati
 	case *RangeAggregation:
 		return ev.overRange(ctx, x, around)
 	case *VectorAggregation:
-		v, err := ev.of(ctx, x.Inner, x)
+		v, err := ev.of(ctx, x.Inner, x.handed(around))
 		if err != nil {
+			return nil, err
+		}
+		if err := ev.looked(ctx, len(v)*ev.steps.count()); err != nil {
 			return nil, err
 		}
 		return ev.reduce(x, v)
 	case *Binary:
-		return ev.binary(ctx, x)
+		return ev.binary(ctx, x, named(around))
 	}
 	panic("logql: an expression of no kind")
 }
 
-func (ev *evaluation) binary(ctx context.Context, x *Binary) (vector, error) {
+// handed is what the series below an aggregation are reduced by: itself, or what is around one that keeps series as they are.
+func (x *VectorAggregation) handed(around *VectorAggregation) *VectorAggregation {
+	if x.Group == nil && x.ranks() {
+		return named(around)
+	}
+	return x
+}
+
+// named is an aggregation of which only the labels count: what lies between it and the ranges needs each series.
+func named(around *VectorAggregation) *VectorAggregation {
+	if around == nil {
+		return nil
+	}
+	return &VectorAggregation{Group: around.Group}
+}
+
+func (ev *evaluation) binary(ctx context.Context, x *Binary, around *VectorAggregation) (vector, error) {
 	l, lok := x.L.(Number)
 	side := x.L
 	if lok {
 		side = x.R
 	}
-	v, err := ev.of(ctx, side, nil)
+	v, err := ev.of(ctx, side, around)
 	if err != nil {
 		return nil, err
 	}

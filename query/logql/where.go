@@ -1,6 +1,7 @@
 package logql
 
 import (
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -187,7 +188,6 @@ func (f *topicFields) compare(c *Compare) string {
 	if !one || c.Kind != KindNumber || !plainNumber.MatchString(c.Source) {
 		return ""
 	}
-	whole := !strings.Contains(c.Source, ".")
 	switch s.form {
 	case formAttr: // = and != compare texts there, < and > numbers
 		switch c.Op {
@@ -198,11 +198,13 @@ func (f *topicFields) compare(c *Compare) string {
 		}
 		return s.name + " " + c.Op + " " + c.Source
 	case formInt:
-		if whole {
+		if _, err := strconv.ParseInt(c.Source, 10, 64); err == nil {
 			return s.name + " " + c.Op + " " + c.Source
 		}
 	case formFloat:
-		return s.name + " " + c.Op + " " + c.Source
+		if strings.Contains(c.Source, ".") || math.Abs(c.Value) < 1<<53 { // a filter refuses whole numbers that a float64 does not have
+			return s.name + " " + c.Op + " " + c.Source
+		}
 	}
 	return ""
 }

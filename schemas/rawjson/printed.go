@@ -32,13 +32,13 @@ func (f *fields) placed(l *leaf) {
 	switch text := l.value.Text(); bit {
 	case placeMonth:
 		var n uint64
-		n, ok = counted(l)
+		n, ok = counted(l, 32)
 		f.month = schemas.Month(n)
 	case placeShard:
 		_, err := schemas.ParseShard(text)
 		ok = err == nil && l.value[0] == '"'
 	case placePos:
-		_, ok = counted(l)
+		_, ok = counted(l, 64)
 	}
 	switch {
 	case !ok:
@@ -49,8 +49,9 @@ func (f *fields) placed(l *leaf) {
 	}
 }
 
-func counted(l *leaf) (n uint64, ok bool) {
-	n, err := strconv.ParseUint(string(l.value), 10, 64)
+// counted reads a whole number of so many bits.
+func counted(l *leaf, bits int) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(string(l.value), 10, bits)
 	return n, err == nil
 }
 

@@ -1,4 +1,3 @@
-// Package buckettest is an object store in the memory of a test, which checks signatures and can be made to fail.
 package buckettest
 
 import (
@@ -22,7 +21,7 @@ import (
 const (
 	Name      = "backups"
 	AccessKey = "AKIAEXAMPLE"
-	Secret    = "a-secret-that-is-not-printed" //nolint:gosec // of a test
+	Secret    = "a-secret-that-is-not-printed"
 )
 
 // Bucket is an object store with one bucket.

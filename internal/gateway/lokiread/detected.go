@@ -77,7 +77,7 @@ func (a *API) detect(r *http.Request, s logql.Scope) ([]*detected, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines, err := a.cfg.Engine.Lines(r.Context(), s, &logql.LinesRequest{Pipeline: p, From: from, To: to, Limit: n})
+	lines, _, err := a.cfg.Engine.Lines(r.Context(), s, &logql.LinesRequest{Pipeline: p, From: from, To: to, Limit: n})
 	if err != nil {
 		return nil, err
 	}

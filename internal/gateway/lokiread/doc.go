@@ -12,7 +12,7 @@
 //	status/buildinfo                         so that clients know what to ask for
 //
 // All lie below /loki/api/v1, and below /t/TOPIC/loki/api/v1 for one topic. Without a topic in the path X-Scope-OrgID names it,
-// where it is the name of one; else a query is over all topics that who asks may read, and the label topic tells them apart. Each
+// where it is written as names of topics are; else a query is over all topics that who asks may read, and the label topic tells them apart. Each
 // takes GET, and POST with a form. Paths, parameters and answers are Loki's own, and documented there.
 //
 // # Who is authoritative

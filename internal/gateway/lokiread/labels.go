@@ -25,6 +25,17 @@ func (a *API) labels(r *http.Request, s logql.Scope) (any, error) {
 
 // values lists the values of a label that names streams.
 func (a *API) values(r *http.Request, s logql.Scope) (any, error) {
+	if r.PathValue("name") == logql.LabelTopic {
+		p, err := selector(r, "query")
+		if err != nil {
+			return nil, err
+		}
+		names, err := a.cfg.Engine.Topics(r.Context(), s, p)
+		if err != nil {
+			return nil, err
+		}
+		return success(names), nil
+	}
 	counts, err := a.counts(r, s, "query", []string{r.PathValue("name")})
 	if err != nil {
 		return nil, err

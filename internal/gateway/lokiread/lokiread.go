@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/access"
@@ -100,8 +101,8 @@ func (a *API) handle(f serve) http.HandlerFunc {
 		}
 		defer func() { <-a.slots }()
 		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error {
-			if now.Where != who.Where {
-				return access.ErrUnauthenticated // it asks again, within the limit of now
+			if now.Where != who.Where || scope.Topic == "" && !slices.EqualFunc(now.Grants, who.Grants, same) {
+				return access.ErrUnauthenticated // it asks again, within what it may now
 			}
 			return a.may(now, scope.Topic)
 		})
@@ -109,6 +110,9 @@ func (a *API) handle(f serve) http.HandlerFunc {
 		ctx, cancel := context.WithTimeout(filter.WithLimit(allowed, who.Where), maxTime)
 		defer cancel()
 		answer, err := f(r.WithContext(ctx), scope)
+		if lost := request.Lost(ctx); err != nil && lost != nil {
+			err = &refusal{http.StatusUnauthorized, lost.Error()}
+		}
 		if err != nil {
 			fail(w, err)
 			return
@@ -116,6 +120,8 @@ func (a *API) handle(f serve) http.HandlerFunc {
 		write(w, answer)
 	}
 }
+
+func same(a, b access.Grant) bool { return a.Role == b.Role && slices.Equal(a.Topics, b.Topics) }
 
 // scope is what a request may read.
 func (a *API) scope(r *http.Request) logql.Scope {
@@ -160,6 +166,10 @@ func refused(err error) *refusal {
 		return &refusal{http.StatusBadRequest, err.Error()}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &refusal{http.StatusGatewayTimeout, fmt.Sprintf("the query took longer than %s: narrow its range, or select by labels first", maxTime)}
+	case errors.Is(err, budget.ErrLarge):
+		return &refusal{http.StatusBadRequest, err.Error()}
+	case errors.Is(err, context.Canceled):
+		return &refusal{http.StatusServiceUnavailable, "the query was cut off; ask again"}
 	case errors.Is(err, budget.ErrFull):
 		return &refusal{http.StatusServiceUnavailable, err.Error()}
 	case errors.Is(err, filter.ErrLimit):

@@ -39,8 +39,8 @@ func parseTime(text string) (time.Time, error) {
 // parseStep reads seconds, or a duration such as 5m.
 func parseStep(text string) (time.Duration, error) {
 	if s, err := strconv.ParseFloat(text, 64); err == nil {
-		if s <= 0 || s > math.MaxInt64/1e9 || math.IsNaN(s) {
-			return 0, badRequest("step must be a positive number of seconds, not %s", text)
+		if math.IsNaN(s) || s*1e3 < 1 || s >= math.MaxInt64/1e9 {
+			return 0, badRequest("step must be a number of seconds from 0.001, not %s", text)
 		}
 		return time.Duration(s * float64(time.Second)), nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/query/logql"
 )
 
@@ -25,6 +26,15 @@ type result struct {
 
 func success(data any) map[string]any { return map[string]any{"status": "success", "data": data} }
 
+// warned is a success with notes, in the place that Loki has for them.
+func warned(data any, notes []string) map[string]any {
+	out := success(data)
+	if len(notes) > 0 {
+		out["warnings"] = notes
+	}
+	return out
+}
+
 // query answers a question for numbers at one instant.
 func (a *API) query(r *http.Request, s logql.Scope) (any, error) {
 	q, err := logql.Parse(r.FormValue("query"))
@@ -40,18 +50,41 @@ func (a *API) query(r *http.Request, s logql.Scope) (any, error) {
 	if q.Log != nil {
 		return nil, badRequest("log queries are not supported as an instant query type, please change your query to a range query type")
 	}
-	all, scalar, err := a.cfg.Engine.Numbers(r.Context(), s, q.Metric, logql.Steps{Start: at, End: at})
+	got, err := a.cfg.Engine.Numbers(r.Context(), s, q.Metric, logql.Steps{Start: at, End: at})
 	if err != nil {
 		return nil, err
 	}
-	if scalar {
-		return success(result{ResultType: "scalar", Result: sample(all[0].Points[0]), Stats: map[string]any{}}), nil
+	if got.Scalar {
+		return success(result{ResultType: "scalar", Result: sample(got.Series[0].Points[0]), Stats: map[string]any{}}), nil
 	}
-	out := make([]any, len(all))
+	return vector(r, got)
+}
+
+// vector is series at one instant.
+func vector(r *http.Request, got *logql.Answer) (any, error) {
+	if err := fits(r, got.Series); err != nil {
+		return nil, err
+	}
+	out := make([]any, len(got.Series))
+	for i, one := range got.Series {
+		out[i] = map[string]any{"metric": one.Labels, "value": sample(one.Points[0])}
+	}
+	return warned(result{ResultType: "vector", Result: out, Stats: map[string]any{}}, got.Notes), nil
+}
+
+// pointBytes is what a point takes until it is written.
+const pointBytes = 120
+
+// fits refuses more series than an answer may have, and takes the memory of their points.
+func fits(r *http.Request, all []logql.Series) error {
+	if len(all) > logql.MaxSeries {
+		return badRequest("maximum of series (%d) reached for a single query: group by fewer labels", logql.MaxSeries)
+	}
+	n := int64(0)
 	for i := range all {
-		out[i] = map[string]any{"metric": all[i].Labels, "value": sample(all[i].Points[0])}
+		n += int64(len(all[i].Points))
 	}
-	return success(result{ResultType: "vector", Result: out, Stats: map[string]any{}}), nil
+	return budget.Of(r.Context()).Take(n * pointBytes)
 }
 
 func (a *API) queryRange(r *http.Request, s logql.Scope) (any, error) {
@@ -72,17 +105,18 @@ func (a *API) queryRange(r *http.Request, s logql.Scope) (any, error) {
 			return nil, err
 		}
 	}
-	all, _, err := a.cfg.Engine.Numbers(r.Context(), s, q.Metric, logql.Steps{Start: from, End: to, Step: step})
+	got, err := a.cfg.Engine.Numbers(r.Context(), s, q.Metric, logql.Steps{Start: from, End: to, Step: step})
 	if err != nil {
 		return nil, err
 	}
-	return matrix(all)
+	return matrix(r, got)
 }
 
 // matrix is series with their points.
-func matrix(all []logql.Series) (any, error) {
-	if len(all) > logql.MaxSeries {
-		return nil, badRequest("maximum of series (%d) reached for a single query: group by fewer labels", logql.MaxSeries)
+func matrix(r *http.Request, got *logql.Answer) (any, error) {
+	all := got.Series
+	if err := fits(r, all); err != nil {
+		return nil, err
 	}
 	out := make([]any, len(all))
 	for i := range all {
@@ -92,7 +126,7 @@ func matrix(all []logql.Series) (any, error) {
 		}
 		out[i] = map[string]any{"metric": all[i].Labels, "values": values}
 	}
-	return success(result{ResultType: "matrix", Result: out, Stats: map[string]any{}}), nil
+	return warned(result{ResultType: "matrix", Result: out, Stats: map[string]any{}}, got.Notes), nil
 }
 
 // sample is an instant in seconds, and a value as text.
@@ -119,7 +153,7 @@ func (a *API) lines(r *http.Request, s logql.Scope, p *logql.Pipeline, from, to 
 	default:
 		return nil, badRequest("direction must be forward or backward, not %q", direction)
 	}
-	all, err := a.cfg.Engine.Lines(r.Context(), s, req)
+	all, notes, err := a.cfg.Engine.Lines(r.Context(), s, req)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +163,7 @@ func (a *API) lines(r *http.Request, s logql.Scope, p *logql.Pipeline, from, to 
 		out.EncodingFlags = []string{categorized}
 	}
 	out.Result = streams(all, apart)
-	return success(out), nil
+	return warned(out, notes), nil
 }
 
 // streams groups lines by labels, in the order of the first line of each.

@@ -12,7 +12,7 @@ import (
 
 const (
 	defaultVolumes = 100
-	maxVolumes     = 5000
+	maxVolumes     = 5000 // what a client may ask for; it gets logql.MaxSeries
 )
 
 // volumeQuery reads what the two routes of volumes have in common: an expression of bytes, by labels.
@@ -58,17 +58,24 @@ func (a *API) volume(r *http.Request, s logql.Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := a.cfg.Engine.Numbers(r.Context(), s, expr, logql.Steps{Start: to, End: to})
+	got, err := a.cfg.Engine.Numbers(r.Context(), s, expr, logql.Steps{Start: to, End: to})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b logql.Series) int { return cmp.Compare(b.Points[0].Value, a.Points[0].Value) })
-	all = all[:min(len(all), limit)]
-	out := make([]any, len(all))
-	for i := range all {
-		out[i] = map[string]any{"metric": all[i].Labels, "value": sample(all[i].Points[0])}
+	largest(got, limit)
+	return vector(r, got)
+}
+
+// largest keeps the series that have the most in all, the most first.
+func largest(got *logql.Answer, limit int) {
+	total := func(s *logql.Series) (n float64) {
+		for _, p := range s.Points {
+			n += p.Value
+		}
+		return n
 	}
-	return success(result{ResultType: "vector", Result: out, Stats: map[string]any{}}), nil
+	slices.SortStableFunc(got.Series, func(a, b logql.Series) int { return cmp.Compare(total(&b), total(&a)) })
+	got.Series = got.Series[:min(len(got.Series), limit, logql.MaxSeries)]
 }
 
 // volumeRange is the same in steps.
@@ -87,16 +94,10 @@ func (a *API) volumeRange(r *http.Request, s logql.Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := a.cfg.Engine.Numbers(r.Context(), s, expr, logql.Steps{Start: from, End: to, Step: step})
+	got, err := a.cfg.Engine.Numbers(r.Context(), s, expr, logql.Steps{Start: from, End: to, Step: step})
 	if err != nil {
 		return nil, err
 	}
-	total := func(s *logql.Series) (n float64) {
-		for _, p := range s.Points {
-			n += p.Value
-		}
-		return n
-	}
-	slices.SortStableFunc(all, func(a, b logql.Series) int { return cmp.Compare(total(&b), total(&a)) })
-	return matrix(all[:min(len(all), limit)])
+	largest(got, limit)
+	return matrix(r, got)
 }

@@ -179,7 +179,7 @@ func said2(series *writev2.TimeSeries, symbols []string) (said []byte, long bool
 	if int(unit) >= len(symbols) && unit > 0 {
 		return nil, false, fmt.Errorf("a unit refers to symbol %d of %d", unit, len(symbols))
 	}
-	said = protowire.AppendVarint(nil, uint64(series.Metadata.Type)) //nolint:gosec // read as the same
+	said = protowire.AppendVarint(nil, uint64(series.Metadata.Type))
 	add := func(text string) {
 		if long = long || len(said)+len(text) > maxSaidBytes; !long {
 			said = protowire.AppendString(said, text)
@@ -212,7 +212,7 @@ func labels2(said []byte) (labels []label, unit, points string, err error) {
 	for len(said) > 0 {
 		labels = append(labels, label{next(), next()})
 	}
-	return labels, unit, pointsOf(writev2.Metadata_MetricType(kind), labels), nil //nolint:gosec // said2 wrote it
+	return labels, unit, pointsOf(writev2.Metadata_MetricType(kind), labels), nil
 }
 
 // pointsOf is the kind of a series' points by the type of its metric.
