@@ -165,11 +165,8 @@ type reading struct {
 	notes  []string
 }
 
-// What is kept of a line: an entry is some three times its event, and a sample is two numbers.
-const (
-	entryTimes  = 3
-	sampleBytes = 16
-)
+// sampleBytes are kept of a line where numbers are made of lines: two numbers in lists that grow by half.
+const sampleBytes = 32
 
 // each calls f with each line of a topic that the pipeline keeps, until f returns false.
 func (e *Engine) each(ctx context.Context, f *topicFields, p *Pipeline, over pages, keep func(*Entry) bool) error {
@@ -191,7 +188,7 @@ func (e *Engine) each(ctx context.Context, f *topicFields, p *Pipeline, over pag
 			return err
 		}
 		over.read.notes = append(over.read.notes, page.Notes...)
-		kept := int64(0)
+		held := account.Held() - before
 		for _, event := range page.Events {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -203,8 +200,12 @@ func (e *Engine) each(ctx context.Context, f *topicFields, p *Pipeline, over pag
 			if !rest.Apply(entry) {
 				continue
 			}
-			if kept += sampleBytes; over.read.want > 0 {
-				kept += int64(entryTimes * len(event))
+			size := sampleBytes
+			if over.read.want > 0 {
+				size = entry.bytes()
+			}
+			if err := account.Take(int64(size)); err != nil {
+				return err
 			}
 			if !keep(entry) {
 				return nil
@@ -216,10 +217,7 @@ func (e *Engine) each(ctx context.Context, f *topicFields, p *Pipeline, over pag
 		if over.read.events += len(page.Events); over.read.events >= MaxRead {
 			return tooMuchRead()
 		}
-		account.Free(account.Held() - before) // the page goes, and this stays
-		if err := account.Take(kept); err != nil {
-			return err
-		}
+		account.Free(held) // the page goes, and what was kept of it stays
 		req.Cursor = page.Cursor
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/budget"
 )
 
 // Labels lists what names streams, of the topics that matchers leave.
@@ -60,7 +62,7 @@ func (e *Engine) Counts(ctx context.Context, s Scope, req *CountsRequest) ([]Lab
 		x.Func = "bytes_over_time"
 	}
 	at := req.To.Add(-1) // a range does not have its first instant, and has its last
-	ev := &evaluation{e: e, scope: s, steps: Steps{Start: at, End: at}}
+	ev := &evaluation{e: e, scope: s, steps: Steps{Start: at, End: at}, account: budget.Of(ctx)}
 	around := &VectorAggregation{Func: "sum", Inner: x, Group: &Grouping{Without: true}}
 	if req.Labels != nil {
 		around.Group = &Grouping{Labels: req.Labels}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/budget"
 )
 
 // Series is a series of numbers.
@@ -49,7 +51,7 @@ func (e *Engine) Numbers(ctx context.Context, s Scope, expr Expr, steps Steps) (
 	if steps.Step > 0 && steps.End.Sub(steps.Start)/steps.Step > MaxSteps {
 		return nil, &Error{Kind: ErrTooMuch, Msg: "exceeded maximum resolution of 11,000 points per timeseries. Try increasing the value of the step parameter"}
 	}
-	ev := &evaluation{e: e, scope: s, steps: steps}
+	ev := &evaluation{e: e, scope: s, steps: steps, account: budget.Of(ctx)}
 	v, err := ev.of(ctx, expr, nil)
 	if err != nil {
 		return nil, err
@@ -71,11 +73,12 @@ func once(notes []string) []string {
 
 // evaluation is a question for numbers under way.
 type evaluation struct {
-	e     *Engine
-	scope Scope
-	steps Steps
-	work  int // looks at samples and counts, of all ranges
-	notes []string
+	e       *Engine
+	scope   Scope
+	steps   Steps
+	account *budget.Account
+	work    int // looks at samples and counts, of all ranges
+	notes   []string
 }
 
 // looked counts looks, and refuses a question that needs too many.
@@ -104,6 +107,9 @@ func (ev *evaluation) row(v vector, labels map[string]string) (*row, error) {
 	if len(v) >= maxRows || (len(v)+1)*n > maxCells {
 		return nil, errRows
 	}
+	if err := ev.account.Take(int64(rowBytes + 2*len(key) + cellBytes*n)); err != nil {
+		return nil, err
+	}
 	r := &row{labels: labels, values: make([]float64, n), there: make([]bool, n)}
 	v[key] = r
 	return r, nil
@@ -113,6 +119,8 @@ func (ev *evaluation) row(v vector, labels map[string]string) (*row, error) {
 const (
 	maxRows  = 10_000
 	maxCells = 10_000_000
+	// What a row takes without its labels, and each of its values.
+	rowBytes, cellBytes = 500, 9
 )
 
 var errRows = &Error{Kind: ErrTooMuch, Msg: "the query makes more series than it may hold: group by fewer labels, or take a longer step"}

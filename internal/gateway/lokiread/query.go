@@ -72,8 +72,8 @@ func vector(r *http.Request, got *logql.Answer) (any, error) {
 	return warned(result{ResultType: "vector", Result: out, Stats: map[string]any{}}, got.Notes), nil
 }
 
-// pointBytes is what a point takes until it is written.
-const pointBytes = 120
+// pointBytes is what a point takes until it is written: a pair, its text, and its place in the answer, which grows by doubling.
+const pointBytes = 200
 
 // fits refuses more series than an answer may have, and takes the memory of their points.
 func fits(r *http.Request, all []logql.Series) error {
