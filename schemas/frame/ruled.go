@@ -64,6 +64,19 @@ func (m *remaker) flush(b *Builder) error {
 	return nil
 }
 
+// flushAll adds what several builders have, in their order.
+func (m *remaker) flushAll(bs []*Builder) error {
+	for _, b := range bs {
+		if b.Rows() == 0 {
+			continue
+		}
+		if err := m.flush(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // remade is event i for a builder, which sets the mark of invalid text again.
 func (r *Reader) remade(i int) schemas.Event {
 	e := r.Event(i)

@@ -142,7 +142,7 @@ func (r *Reader) countEach() (same sameIDs) {
 }
 
 // Apart returns the open frame f again, of a topic that has events once, as frames none of which has two events of one id;
-// none when f is such a frame. The events keep their ids and times. The frames are of the topic's newest schema version. The first alone is the
+// none when f is such a frame. The events keep their ids and times, and those of one id their order. The frames are of the topic's newest schema version. The first alone is the
 // producer's, as with Ruled. The same frame and topic give the same bytes.
 func (r *Reader) Apart(f schemas.Frame) ([]Made, error) {
 	if !r.topic.HasOnce() {
@@ -160,19 +160,16 @@ func (r *Reader) Apart(f schemas.Frame) ([]Made, error) {
 	had := make(map[schemas.ID]int, r.rows)
 	for i := range r.rows {
 		e := r.remade(i)
-		b := builders[had[e.ID]]
+		n := had[e.ID]
 		had[e.ID]++
-		if !b.Fits(&e) {
-			if err := m.flush(b); err != nil {
+		if !builders[n].Fits(&e) {
+			// Those before it first: they have the earlier events of its ids.
+			if err := m.flushAll(builders[:n+1]); err != nil {
 				return nil, err
 			}
 		}
-		b.Append(&e, r.Ts(i), e.ID)
+		builders[n].Append(&e, r.Ts(i), e.ID)
 	}
-	for _, b := range builders {
-		if err := m.flush(b); err != nil {
-			return nil, err
-		}
-	}
-	return m.out, nil
+	err := m.flushAll(builders)
+	return m.out, err
 }

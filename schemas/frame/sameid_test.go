@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -36,21 +37,30 @@ func numberedID(n uint64) (id schemas.ID) {
 	return id
 }
 
-// A frame that has an id several times becomes as many frames, in which it is once, with the same events; and one that does not stays.
+// A frame that has an id several times becomes as many frames, in which it is once, with the same events, and those of one id in their
+// order; and one that does not stays.
 func TestApart(t *testing.T) {
 	topics := onceTopics(t)
 	log, err := schemas.Topic{Name: "app"}.Declared()
 	if err != nil {
 		t.Fatal(err)
 	}
+	var thrice []uint64
+	for i := range uint64(60) {
+		thrice = append(thrice, 1+i%20)
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		topic := rapid.SampledFrom(topics).Draw(rt, "topic")
-		ids := rapid.SliceOfN(rapid.Uint64Range(1, 20), 1, 60).Draw(rt, "ids")
+		ids := rapid.OneOf(rapid.SliceOfN(rapid.Uint64Range(1, 20), 1, 90), rapid.Just(thrice)).Draw(rt, "ids")
 		text := rapid.SampledFrom([]string{"", "x", "a\xffb", strings.Repeat("long ", 2000)})
 		b := NewBuilder(&topic)
 		most, had := 0, map[uint64]int{}
+		growing := rapid.Bool().Draw(rt, "later ones are long") // so that a later frame is full before an earlier one
 		for i, id := range ids {
-			e := schemas.Event{Type: text.Draw(rt, "type"), UserID: text.Draw(rt, "user"), Message: fmt.Sprint(i % 3), Attrs: []schemas.Attr{
+			if growing {
+				text = rapid.Just(strings.Repeat("long ", 2000*min(had[id], 1)))
+			}
+			e := schemas.Event{Service: fmt.Sprint(i), Type: text.Draw(rt, "type"), UserID: text.Draw(rt, "user"), Message: fmt.Sprint(i % 3), Attrs: []schemas.Attr{
 				schemas.Int64("delta", int64(i%2)), schemas.Float64("value", float64(i%3)), schemas.String("space", text.Draw(rt, "space")), schemas.String("zone", "z"),
 			}}
 			b.Append(&e, int64(1+i%4), numberedID(id))
@@ -75,8 +85,11 @@ func TestApart(t *testing.T) {
 			rt.Fatal("the second time it is ", len(again), err)
 		}
 		var want, got []string
+		var order, came [21][]string
 		for i := range r.Rows() {
 			want = append(want, fmt.Sprintf("%+v", r.Event(i)))
+			id := r.ID(i)[15]
+			order[id] = append(order[id], r.Event(i).Service)
 		}
 		var sum uint64
 		for i, m := range made {
@@ -93,6 +106,8 @@ func TestApart(t *testing.T) {
 				}
 				seen[part.ID(k)] = true
 				got = append(got, fmt.Sprintf("%+v", part.Event(k)))
+				id := part.ID(k)[15]
+				came[id] = append(came[id], part.Event(k).Service)
 			}
 			sum += m.IDSum
 			if m.IDSum != part.IDSum() || m.Rows != part.Rows() || m.RawBytes != len(part.Raw()) {
@@ -101,6 +116,9 @@ func TestApart(t *testing.T) {
 		}
 		slices.Sort(want)
 		slices.Sort(got)
+		if most > 1 && !reflect.DeepEqual(came, order) {
+			rt.Fatalf("the events of each id came as %v, want %v", came, order)
+		}
 		if most > 1 && (!slices.Equal(got, want) || sum != r.IDSum()) {
 			rt.Fatalf("the events are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
