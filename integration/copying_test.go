@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -52,17 +53,18 @@ func TestJanitorWaitsForACopy(t *testing.T) {
 			t.Errorf("%d checkpoints are left, want %d", n, want)
 		}
 	}
-	begin := func() *streams.Copying {
+	begin := func() (context.Context, *streams.Copying) {
 		t.Helper()
-		c, err := streams.BeginCopying(t.Context(), js)
+		ctx, c, err := streams.BeginCopying(t.Context(), js)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c
+		return ctx, c
 	}
 	publish()
 	round(1)
-	first, second := begin(), begin() // two that know nothing of each other
+	_, first := begin()
+	_, second := begin() // they know nothing of each other
 	publish()
 	round(6)
 	if err := errors.Join(first.Still(t.Context()), second.Still(t.Context())); err != nil {
@@ -89,7 +91,7 @@ func TestJanitorWaitsForACopy(t *testing.T) {
 	second.End(t.Context())
 	round(1)
 
-	full := begin()
+	whole, full := begin()
 	defer full.End(t.Context())
 	publish()
 	stream, err := streams.Open(t.Context(), js, schemas.StreamShards)
@@ -108,7 +110,67 @@ func TestJanitorWaitsForACopy(t *testing.T) {
 	if err := full.Still(t.Context()); !errors.Is(err, streams.ErrPurged) {
 		t.Errorf("a stream that is nearly full was purged, and the copy says %v", err)
 	}
+	if cause := context.Cause(whole); !errors.Is(cause, streams.ErrPurged) { // so it ends at once
+		t.Errorf("what copies goes on: %v", cause)
+	}
 	if copies, err := streams.Copied(t.Context(), js); err != nil || len(copies) > 0 {
 		t.Errorf("janitors would wait for a copy that is not whole: %v, %v", copies, err)
 	}
+}
+
+// A copy that begins while a janitor is in the middle of a round ends that round: what it would have purged stays, and goes after the copy.
+func TestJanitorEndsItsRoundForACopy(t *testing.T) {
+	t.Parallel()
+	topic := newTopic("app")
+	topic.Lanes = 1
+	e := start(t, topic)
+	e.router()
+	stop := e.sink()
+	p := e.producer("app")
+	const n = 6
+	for i := range n {
+		p.Log(producer.Event{Time: feb(i, 1000), Message: fmt.Sprint(i)})
+		e.flush(p)
+		e.routed("app", uint64(i+1))
+	}
+	e.stored("app", n, time.Minute)
+	stop() // and the janitor in it
+	nc := e.connect()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var copying *streams.Copying
+	ahead, copies := time.Duration(0), false
+	j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: func() time.Time { // it is asked when a round has begun
+		if copies {
+			if _, copying, err = streams.BeginCopying(t.Context(), js); err != nil {
+				t.Error(err)
+			}
+		}
+		return time.Now().Add(ahead)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := func() string {
+		t.Helper()
+		return fmt.Sprint(len(e.messages(schemas.StreamEvents, schemas.SubjectsEvents)), len(e.messages(schemas.StreamShards, schemas.SubjectsShards)),
+			len(e.messages(schemas.StreamShards, schemas.RoutedSubject("app", "0"))))
+	}
+	round := func(want string) {
+		t.Helper()
+		if err := j.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := left(); got != want {
+			t.Errorf("messages in EVENTS, frames and checkpoints that are left: %s, want %s", got, want)
+		}
+	}
+	round("6 6 1")
+	ahead, copies = 8*24*time.Hour, true // all is old enough to go
+	round("6 6 1")
+	ahead, copies = 9*24*time.Hour, false // how far lanes were routed is known as of the round before
+	copying.End(t.Context())
+	round("1 1 1")
 }

@@ -85,25 +85,17 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	copying, err := streams.BeginCopying(ctx, js)
+	held, copying, err := streams.BeginCopying(ctx, js)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	defer copying.End(ctx)
-	if err := cfg.groups(ctx, m, base); err != nil {
-		return nil, err
-	}
-	for try := 1; ; try++ {
-		m.Streams = nil
-		if err = cfg.streams(ctx, js, m); err == nil || !errors.Is(err, errNoCheckpoint) || try == maxTries {
-			break
-		}
-	}
-	switch held := copying.Still(ctx); {
-	case errors.Is(held, streams.ErrPurged):
-		err = fmt.Errorf("backup: %w, since one of them is more than 80 %% full, or NATS was away for a minute: give it more room (almanac streams apply), or try again when less is written", held)
-	case held != nil && err == nil:
-		err = fmt.Errorf("backup: whether janitors waited for it is not known: %w: run it again, it writes what is new", held)
+	err = cfg.copies(held, js, m, base)
+	switch lost := copying.Still(ctx); {
+	case errors.Is(lost, streams.ErrPurged):
+		err = fmt.Errorf("backup: %w, since one of them is more than 80 %% full, or NATS was away for a minute: give it more room (almanac streams apply), or try again when less is written", lost)
+	case lost != nil && err == nil:
+		err = fmt.Errorf("backup: whether janitors waited for it is not known: %w: run it again, it writes what is new", lost)
 	}
 	if err != nil {
 		return nil, err
@@ -129,6 +121,19 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 
 // maxTries bounds how often the streams are copied again because one was purged meanwhile, by a janitor that does not wait for a copy.
 const maxTries = 3
+
+// copies copies tables and streams, in their order. The streams are copied again where one was purged meanwhile.
+func (c *Config) copies(ctx context.Context, js jetstream.JetStream, m, base *Manifest) error {
+	if err := c.groups(ctx, m, base); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		m.Streams = nil
+		if err := c.streams(ctx, js, m); err == nil || !errors.Is(err, errNoCheckpoint) || try == maxTries {
+			return err
+		}
+	}
+}
 
 // groups copies the tables, in their order.
 func (c *Config) groups(ctx context.Context, m, base *Manifest) error {

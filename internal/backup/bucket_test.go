@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -270,22 +271,64 @@ func TestBucketLease(t *testing.T) {
 		t.Errorf("left: %v", names)
 	}
 	// One that does not write its file: it was stopped, or killed.
-	stopped := opened(t, quick(time.Hour, time.Hour))
-	o := kept(t, stopped, "x")
-	next := opened(t, quick(2*time.Millisecond, 10*time.Millisecond))
-	m := example()
-	m.Ledger = o
-	if err := stopped.Commit(t.Context(), m); !errors.Is(err, ErrBusy) {
-		t.Errorf("a backup of one that lost its right: %v", err)
+	for n, c := range []struct {
+		name string
+		do   func(stopped *Store, m *Manifest) error
+	}{
+		{"a backup", func(stopped *Store, m *Manifest) error { return stopped.Commit(t.Context(), m) }},
+		{"old ones are removed", func(stopped *Store, _ *Manifest) error {
+			removed, err := stopped.Keep(t.Context(), 1)
+			if removed > 0 {
+				t.Errorf("%d backups that the other may build upon are gone", removed)
+			}
+			return err
+		}},
+	} {
+		stopped := opened(t, quick(time.Hour, time.Millisecond))
+		o := kept(t, stopped, "x")
+		for hour := range 3 {
+			committed(t, stopped, 10*n+hour, o, o)
+		}
+		next := opened(t, quick(2*time.Millisecond, 10*time.Millisecond))
+		m := example()
+		m.Ledger = o
+		if err := c.do(stopped, m); !errors.Is(err, ErrBusy) {
+			t.Errorf("%s by one that lost its right: %v", c.name, err)
+		}
+		if err := stopped.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.Commit(t.Context(), m); err != nil {
+			t.Errorf("the other: %v", err)
+		}
+		if err := next.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := stopped.Keep(t.Context(), 1); !errors.Is(err, ErrBusy) {
-		t.Errorf("it removes what it does not know: %v", err)
+}
+
+// What one holds it need not ask for again before each file that it removes.
+func TestBucketLeaseIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	b := buckettest.Start(t)
+	p := bucketOf(t, b)
+	p.lease = leaseTimes{time.Hour, time.Hour}
+	s := opened(t, p)
+	for n := range 100 {
+		kept(t, s, fmt.Sprint(n))
 	}
-	if err := stopped.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := next.Commit(t.Context(), m); err != nil {
-		t.Errorf("the other: %v", err)
+	asked := 0
+	var mu sync.Mutex
+	b.Fail(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if buckettest.Of(r, http.MethodPut, lockName) {
+			mu.Lock()
+			asked++
+			mu.Unlock()
+		}
+		next.ServeHTTP(w, r)
+	})
+	if _, err := s.Keep(t.Context(), 1); err != nil || asked != 1 || len(b.Files(p.key(objectsDir))) > 0 {
+		t.Errorf("%v; it was asked for %d times, %d files are left", err, asked, len(b.Files(p.key(objectsDir))))
 	}
 }
 

@@ -41,6 +41,7 @@ func (d Directory) hold(context.Context) (hold, error) {
 type fileLock struct{ f *os.File }
 
 func (l fileLock) still(context.Context) error   { return nil }
+func (l fileLock) yet(context.Context) error     { return nil }
 func (l fileLock) release(context.Context) error { return l.f.Close() }
 
 func lockFile(path string) (*os.File, error) {

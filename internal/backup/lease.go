@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -33,10 +34,11 @@ type lease struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	mu   sync.Mutex
-	n    int
-	etag string
-	lost error
+	mu      sync.Mutex
+	n       int
+	etag    string
+	written time.Time // before it was asked for
+	lost    error
 }
 
 func (b *Bucket) hold(ctx context.Context) (hold, error) {
@@ -67,9 +69,10 @@ func (l *lease) write(ctx context.Context, etag string) error {
 		o.SetMatchETag(etag)
 	}
 	sum := md5.Sum([]byte(text)) //nolint:gosec // as above
+	began := time.Now()
 	info, err := l.b.core.PutObject(ctx, l.b.name, l.b.key(lockName), strings.NewReader(text), int64(len(text)), base64.StdEncoding.EncodeToString(sum[:]), "", o)
 	if err == nil {
-		l.etag = info.ETag
+		l.etag, l.written = info.ETag, began
 		return nil
 	}
 	switch answer := minio.ToErrorResponse(err); answer.StatusCode {
@@ -79,7 +82,7 @@ func (l *lease) write(ctx context.Context, etag string) error {
 		}
 		// Where an answer was lost, or was not waited for, it is ours all the same.
 		if now, etag, err := l.b.holder(ctx); err == nil && strings.HasPrefix(now, l.id+" ") {
-			l.etag = etag
+			l.etag, l.written = etag, began
 			return nil
 		}
 		return errTaken
@@ -96,10 +99,15 @@ func (b *Bucket) holder(ctx context.Context) (text, etag string, err error) {
 		return "", "", b.failed("reading", lockName, err)
 	}
 	defer func() { _ = body.Close() }()
-	var buf [100]byte
-	n, _ := body.Read(buf[:])
-	return string(buf[:n]), info.ETag, nil
+	said, err := io.ReadAll(io.LimitReader(body, maxLeaseBytes))
+	if err != nil {
+		return "", "", b.failed("reading", lockName, err)
+	}
+	return string(said), info.ETag, nil
 }
+
+// maxLeaseBytes is more than write writes.
+const maxLeaseBytes = 100
 
 // take gets the file. It waits for the end of another's that stands still.
 func (l *lease) take(ctx context.Context) error {
@@ -143,11 +151,20 @@ func (l *lease) keep(ctx context.Context) {
 	}
 }
 
-func (l *lease) still(ctx context.Context) error {
+func (l *lease) still(ctx context.Context) error { return l.within(ctx, 0) }
+
+// yet asks for nothing where the file was written a short while ago: until it lasts another process cannot have it.
+func (l *lease) yet(ctx context.Context) error { return l.within(ctx, l.b.lease.lasts/3) }
+
+// within writes the file, unless it was written so long ago at most.
+func (l *lease) within(ctx context.Context, recently time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost != nil {
 		return l.lost
+	}
+	if time.Since(l.written) < recently {
+		return nil
 	}
 	err := l.write(ctx, l.etag)
 	if errors.Is(err, errTaken) {

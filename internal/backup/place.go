@@ -23,7 +23,8 @@ type Place interface {
 
 // hold is the right to write.
 type hold interface {
-	// still reports why it is lost.
+	// still reports why it is lost, and yet too: that asks less, and may be called before each file.
 	still(ctx context.Context) error
+	yet(ctx context.Context) error
 	release(ctx context.Context) error
 }

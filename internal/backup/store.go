@@ -252,8 +252,15 @@ func (s *Store) Keep(ctx context.Context, n int) (removed int, err error) {
 		}
 		_ = m.Objects(func(_ string, o Object) error { used[o.SHA256] = true; return nil })
 	}
+	// Before each file: another process that has the place by now makes backups of what is there.
+	remove := func(name string) error {
+		if err := s.held.yet(ctx); err != nil {
+			return err
+		}
+		return s.place.remove(ctx, name)
+	}
 	for _, name := range names[:max(len(names)-n, 0)] {
-		if err := s.place.remove(ctx, name); err != nil {
+		if err := remove(name); err != nil {
 			return removed, err
 		}
 		removed++
@@ -265,7 +272,7 @@ func (s *Store) Keep(ctx context.Context, n int) (removed int, err error) {
 		if used[sum] {
 			continue
 		}
-		if err := s.place.remove(ctx, Object{SHA256: sum}.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := remove(Object{SHA256: sum}.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return removed, err
 		}
 		delete(s.there, sum)

@@ -35,6 +35,7 @@ type Copying struct {
 	js      jetstream.JetStream
 	subject string
 	stop    context.CancelFunc
+	end     context.CancelCauseFunc
 	done    chan struct{}
 
 	mu   sync.Mutex
@@ -42,23 +43,27 @@ type Copying struct {
 	lost error
 }
 
-// BeginCopying has janitors wait until End.
-func BeginCopying(ctx context.Context, js jetstream.JetStream) (*Copying, error) {
+// BeginCopying has janitors wait until End. The context that it returns ends, with ErrPurged as its cause, as soon as it is known that
+// one did not.
+func BeginCopying(ctx context.Context, js jetstream.JetStream) (context.Context, *Copying, error) {
 	id := nats.NewInbox()[len(nats.InboxPrefix):]
 	c := &Copying{js: js, subject: schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, copyingPrefix+id)), done: make(chan struct{})}
+	ctx, c.end = context.WithCancelCause(ctx)
 	if err := c.Still(ctx); err != nil {
-		return nil, err
+		c.end(err)
+		return nil, nil, err
 	}
-	ctx, c.stop = context.WithCancel(ctx)
+	renewing, stop := context.WithCancel(ctx)
+	c.stop = stop
 	go func() {
 		defer close(c.done)
-		for range backoff.Ticks(ctx, copyingRenew) {
-			if errors.Is(c.Still(ctx), ErrPurged) {
+		for range backoff.Ticks(renewing, copyingRenew) {
+			if errors.Is(c.Still(renewing), ErrPurged) {
 				return
 			}
 		}
 	}()
-	return c, nil
+	return ctx, c, nil
 }
 
 // Still returns ErrPurged where a janitor did not wait, or may not have.
@@ -82,6 +87,7 @@ func (c *Copying) Still(ctx context.Context) error {
 		c.seq = now.Sequence
 	case err == nil || errors.Is(err, jetstream.ErrMsgNotFound):
 		c.lost = ErrPurged
+		c.end(ErrPurged)
 	}
 	return errors.Join(c.lost, err)
 }
@@ -90,6 +96,7 @@ func (c *Copying) Still(ctx context.Context) error {
 func (c *Copying) End(ctx context.Context) {
 	c.stop()
 	<-c.done
+	c.end(nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	_, _ = c.js.Publish(ctx, c.subject, []byte("{}"), jetstream.WithMsgTTL(Expiring)) // else it ends by itself

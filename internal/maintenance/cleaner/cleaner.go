@@ -25,6 +25,8 @@ type Config struct {
 	// MinAge is how long every record stays in its front at least. It must be above the
 	// time that a write takes (fronts.Config.Timeout).
 	MinAge time.Duration
+	// MayTake is asked before something leaves a front: its error ends the round. nil: it may.
+	MayTake func(ctx context.Context) error
 	// Crash is called at the named points where tests kill the process, at those of stubs also by
 	// two goroutines at once; nil: nothing.
 	Crash func(point string)
@@ -97,6 +99,9 @@ func (d *Done) add(o Done) {
 func New(cfg Config) *Cleaner {
 	if cfg.Crash == nil {
 		cfg.Crash = func(string) {}
+	}
+	if cfg.MayTake == nil {
+		cfg.MayTake = func(context.Context) error { return nil }
 	}
 	return &Cleaner{cfg: cfg, js: cfg.Registry.JetStream(), writers: map[string]*fronts.Writer{}, lanes: map[laneID]*progresses{}}
 }

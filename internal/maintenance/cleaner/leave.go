@@ -93,6 +93,9 @@ func (l *leaving) flushPuts(ctx context.Context) {
 // write writes stubs and refreshes in one atomic batch. Where one of them is refused,
 // because its key changed meanwhile or the front is nearly full, each goes for itself.
 func (l *leaving) write(ctx context.Context, rs []fronts.Record, as []act) error {
+	if err := l.c.cfg.MayTake(ctx); err != nil {
+		return fmt.Errorf("cleaner: %w", err)
+	}
 	w, err := l.c.writer(ctx, l.w.topic.Front())
 	if err != nil {
 		return err
@@ -153,6 +156,9 @@ func (l *leaving) flushPurges(ctx context.Context) error {
 		return nil
 	}
 	s, err := streams.Open(ctx, l.c.js, l.w.topic.Front())
+	if err == nil {
+		err = l.c.cfg.MayTake(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("cleaner: %w", err)
 	}

@@ -47,7 +47,7 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 			return fmt.Errorf("janitor: %w", err)
 		}
 		// Before the mark, which a full stream would refuse.
-		if err := j.purgeBelow(ctx, subject, last.Sequence); err != nil {
+		if err := j.purge(ctx, j.shards, subject, last.Sequence); err != nil {
 			return err
 		}
 		if p.Cleared == why || p.Cleared == schemas.ClearedDropped {
@@ -62,13 +62,6 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 			return fmt.Errorf("janitor: marking the end of %s: %w", subject, err)
 		}
 		j.cfg.Crash("janitor.after-mark-frames")
-		return j.purgeBelow(ctx, subject, at)
+		return j.purge(ctx, j.shards, subject, at)
 	}
-}
-
-func (j *Janitor) purgeBelow(ctx context.Context, subject string, seq uint64) error {
-	if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(seq)); err != nil {
-		return fmt.Errorf("janitor: %w", err)
-	}
-	return nil
 }

@@ -18,7 +18,7 @@
 // A stream that is nearly full gives up the replay window and most of the keep time
 // before it must refuse what is new.
 //
-// While the streams are copied (streams.Copying) nothing is purged, dropped or moved: the copy would lack it. Where a stream is
+// While the streams are copied (streams.Copying) nothing is purged or dropped: the copy would lack it. A round that began before ends. Where a stream is
 // nearly full it is all the same, and the copy is told so.
 //
 // # Retention

@@ -47,10 +47,14 @@ func (j *Janitor) sweepGiven(ctx context.Context, now time.Time) error {
 			keepFrom, err = streams.FirstAfter(ctx, j.js, schemas.StreamShards, oldest)
 		}
 		if err == nil && keepFrom > first.Sequence {
-			err = streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(keepFrom))
+			err = j.purge(ctx, j.shards, subject, keepFrom)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("janitor: %s: %w", subject, err))
+		}
+		if errors.Is(err, errCopied) {
+			j.sweptGiven = time.Time{} // the others are not looked at yet
+			break
 		}
 	}
 	return errors.Join(failed...)

@@ -17,6 +17,7 @@ const monthPause = 200 * time.Millisecond
 // KeepMonth drops all shards of a topic but those of one month, by the steps of retention, whatever their age, and returns how many it dropped.
 // A router and sinks must be at work, which seal and close them. Where no shard comes further for so long, it returns an error.
 func (j *Janitor) KeepMonth(ctx context.Context, topic string, keep schemas.Month, stall time.Duration) (dropped int, err error) {
+	j.alone = true
 	was, since := "", time.Now()
 	for {
 		topics, err := j.cfg.Registry.AllShards(ctx)

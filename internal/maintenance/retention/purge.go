@@ -37,7 +37,12 @@ const (
 )
 
 func (j *Janitor) sweep(ctx context.Context, now time.Time) error {
-	return errors.Join(j.sweepEvents(ctx, now), j.sweepCheckpoints(ctx), j.sweepGiven(ctx, now), j.sweepShards(ctx, now))
+	return inTurn(
+		func() error { return j.sweepEvents(ctx, now) },
+		func() error { return j.sweepCheckpoints(ctx) },
+		func() error { return j.sweepGiven(ctx, now) },
+		func() error { return j.sweepShards(ctx, now) },
+	)
 }
 
 // fill is how full a stream is, 0 to 1; 0 when it has no bound.
@@ -87,8 +92,11 @@ func (j *Janitor) sweepEvents(ctx context.Context, now time.Time) error {
 			continue // until its router or a repair has settled that
 		}
 		seq := min(then.Anchor(), now.Anchor())
-		if err := purgeLane(ctx, events, subjects[l], seq); err != nil {
+		if err := j.purgeLane(ctx, events, subjects[l], seq); err != nil {
 			failed = append(failed, err)
+			if errors.Is(err, errCopied) {
+				break
+			}
 		}
 	}
 	return errors.Join(failed...)
@@ -99,10 +107,10 @@ func (j *Janitor) sweepEvents(ctx context.Context, now time.Time) error {
 // that has the lane, ten minutes of events, and the server keeps them in memory, because
 // another lane's purge follows. By a literal one it stops at the first block that has
 // nothing to purge.
-func purgeLane(ctx context.Context, events jetstream.Stream, subjects []string, seq uint64) error {
+func (j *Janitor) purgeLane(ctx context.Context, events jetstream.Stream, subjects []string, seq uint64) error {
 	for _, subject := range subjects {
-		if err := streams.PurgeWith(ctx, events, subject, jetstream.WithPurgeSequence(seq)); err != nil {
-			return fmt.Errorf("janitor: %w", err)
+		if err := j.purge(ctx, events, subject, seq); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -163,24 +171,44 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 			return err
 		}
 	}
-	// Asked again: a copy that begins later has a point in time that is above all of them.
-	if waits, err := j.waitsForCopy(ctx); waits || err != nil {
-		return err
-	}
 	for subject, seq := range upTo {
 		if seq < 2 {
 			continue // nothing is below it; older servers take 1 for no bound
 		}
-		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(seq)); err != nil {
-			return fmt.Errorf("janitor: %w", err)
+		if err := j.purge(ctx, j.shards, subject, seq); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// purge removes what a subject has below a sequence, unless a copy of the streams began since the round did: errCopied then, which ends the round.
+// A copy has tables to copy first, so what is asked here has its answer before that comes to streams.
+func (j *Janitor) purge(ctx context.Context, s jetstream.Stream, subject string, seq uint64) error {
+	if err := j.mayTake(ctx); err != nil {
+		return err
+	}
+	if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(seq)); err != nil {
+		return fmt.Errorf("janitor: %w", err)
+	}
+	return nil
+}
+
+// mayTake returns errCopied while nothing may be taken out of the streams.
+func (j *Janitor) mayTake(ctx context.Context) error {
+	waits, err := j.waitsForCopy(ctx)
+	if err == nil && waits {
+		err = errCopied
+	}
+	return err
+}
+
 // waitsForCopy reports whether the streams are being copied, so that nothing may be purged. Where one is nearly full it
 // tells the copies that it is all the same.
 func (j *Janitor) waitsForCopy(ctx context.Context) (bool, error) {
+	if j.alone {
+		return false, nil
+	}
 	copies, err := streams.Copied(ctx, j.js)
 	if err != nil || len(copies) == 0 {
 		return false, err
@@ -246,8 +274,14 @@ func (j *Janitor) sweepShards(ctx context.Context, now time.Time) error {
 	}
 	var failed []error
 	for subject, n := range subjects {
-		if n > 1 {
-			failed = append(failed, j.sweepShard(ctx, subject, keepFrom, ledgers))
+		if n < 2 {
+			continue
+		}
+		err := j.sweepShard(ctx, subject, keepFrom, ledgers)
+		failed = append(failed, err)
+		if errors.Is(err, errCopied) {
+			j.sweptAt = time.Time{} // the others are not looked at yet
+			break
 		}
 	}
 	return errors.Join(failed...)
@@ -298,10 +332,7 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if err := erasure.Pin(ctx, j.cfg.Registry, ref, ledgers[ref.Topic].Only(ledger.Waiting)); err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
-	if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
-		return fmt.Errorf("janitor: %w", err)
-	}
-	return nil
+	return j.purge(ctx, j.shards, subject, min(keepFrom, at, last.Sequence))
 }
 
 // sameEvents refuses to purge where ClickHouse has other events at the head than its frame: the

@@ -34,6 +34,8 @@ type Janitor struct {
 	// looked is, for a topic that has a shard to drop, where its shards had rows when retention
 	// first looked; see derived.
 	looked map[string]look
+	// alone says that nothing copies these streams: they are being restored, and say of the copy that they come from that it is under way.
+	alone bool
 }
 
 // New prepares a janitor on a connection where registry.Setup has run.
@@ -50,7 +52,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Janitor, error) {
 	if j.shards, err = streams.Open(ctx, j.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("retention: stream %s: %w", schemas.StreamShards, err)
 	}
-	j.cleaner = cleaner.New(cleaner.Config{Registry: cfg.Registry, DB: cfg.DB, MinAge: cfg.KeepTime, Crash: cfg.Crash})
+	j.cleaner = cleaner.New(cleaner.Config{Registry: cfg.Registry, DB: cfg.DB, MinAge: cfg.KeepTime, MayTake: j.mayTake, Crash: cfg.Crash})
 	return j, nil
 }
 
@@ -89,8 +91,8 @@ func (j *Janitor) Round(ctx context.Context) error {
 	if err := j.mayPurge(ctx); err != nil {
 		return err
 	}
-	if waits, err := j.waitsForCopy(ctx); waits || err != nil {
-		return err
+	if err := j.mayTake(ctx); err != nil {
+		return untilCopied(err)
 	}
 	topics, err := j.cfg.Registry.AllShards(ctx)
 	if err != nil {
@@ -101,8 +103,33 @@ func (j *Janitor) Round(ctx context.Context) error {
 		return err
 	}
 	// Before retention, which waits for what leaves a front.
-	_, clean := j.cleaner.Round(ctx, now)
-	return errors.Join(clean, j.sweep(ctx, now), j.retain(ctx, topics, now), j.publishBlanks(ctx, topics, now))
+	return untilCopied(inTurn(
+		func() error { _, err := j.cleaner.Round(ctx, now); return err },
+		func() error { return j.sweep(ctx, now) },
+		func() error { return j.retain(ctx, topics, now) },
+		func() error { return j.publishBlanks(ctx, topics, now) },
+	))
+}
+
+// inTurn does what a round has, also where something failed, up to where a copy of the streams begins.
+func inTurn(steps ...func() error) error {
+	var failed []error
+	for _, step := range steps {
+		err := step()
+		failed = append(failed, err)
+		if errors.Is(err, errCopied) {
+			break
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// untilCopied is no error for a round that a copy ended. What failed in it before fails in the next one too, and is told then.
+func untilCopied(err error) error {
+	if errors.Is(err, errCopied) {
+		return nil
+	}
+	return err
 }
 
 // mayPurge returns why nothing may be purged now. A purge that is the first write a full

@@ -37,13 +37,17 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			if step == registry.Keep || time.Since(began) > retentionRound {
 				continue
 			}
-			var err error
-			switch step {
-			case registry.RetireIt:
+			err := j.mayTake(ctx)
+			if errors.Is(err, errCopied) {
+				return errors.Join(append(failed, err)...)
+			}
+			switch {
+			case err != nil:
+			case step == registry.RetireIt:
 				err = j.cfg.Registry.Retire(ctx, e)
-			case registry.AnonymiseIt:
+			case step == registry.AnonymiseIt:
 				err = j.anonymise(ctx, t, e, now)
-			case registry.DropIt:
+			case step == registry.DropIt:
 				due = due || e.Status == registry.Closed
 				if !waits(t, &e, topics[i].Shards) {
 					err = j.drop(ctx, t, e, now, fmt.Sprintf("kept %d days", t.KeepDays))
@@ -51,6 +55,9 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
+			}
+			if errors.Is(err, errCopied) {
+				return errors.Join(append(failed, err)...)
 			}
 			if err != nil {
 				err = j.cfg.Registry.IfRemoved(ctx, err, t)
