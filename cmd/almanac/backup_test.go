@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/backup"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
@@ -23,15 +23,30 @@ import (
 // backupsEnv is how many backups TestBackupWhileEventsFlow makes and restores; make backups says 20.
 const backupsEnv = "ALMANAC_BACKUPS"
 
-// flow writes events while it runs, and knows of each when it was sent and when it was acknowledged.
+// flowRate is how many events a second flow where TestBackupWhileEventsFlow is run in its long form.
+const flowRate = 10_000
+
+// block is what was sent at once, all of one person: rows events whose messages begin with its name.
+type block struct {
+	person      string
+	rows        int
+	sent, acked time.Time // acked is zero while there is no answer
+}
+
+// flow writes events while it runs, and knows of each block when it was sent and when it was acknowledged.
 type flow struct {
-	t  *testing.T
-	mu sync.Mutex
-	// sent and acked by message; acked is missing while there is no answer.
-	sent, acked map[string]time.Time
-	persons     map[string]string // whose it is
-	quiet       map[string]bool   // persons who write no more, for they are to be erased
-	stop        func()
+	t    *testing.T
+	rows int // of a block
+	mu   sync.Mutex
+
+	blocks map[string]*block
+	acked  int             // events
+	quiet  map[string]bool // persons who write no more, for they are to be erased
+	rest   *sync.Cond      // of mu: resting
+	idle   bool
+	flowed time.Duration // for how long it did not rest
+	since  time.Time
+	stop   func()
 }
 
 // hush ends what a person writes.
@@ -42,7 +57,21 @@ func (f *flow) hush(person string) {
 	f.grown(20) // what was under way is over
 }
 
-func startFlow(t *testing.T, b *box) *flow {
+// pause has nothing written until the function that it returns is called.
+func (f *flow) pause() (resume func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.idle, f.flowed = true, f.flowed+time.Since(f.since)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.idle, f.since = false, time.Now()
+		f.rest.Broadcast()
+	}
+}
+
+// startFlow starts four writers: of one event after the other, or at flowRate.
+func startFlow(t *testing.T, b *box, long bool) *flow {
 	t.Helper()
 	a, err := embedded.ReadAddresses(b.data())
 	if err != nil {
@@ -53,32 +82,21 @@ func startFlow(t *testing.T, b *box) *flow {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &flow{t: t, sent: map[string]time.Time{}, acked: map[string]time.Time{}, persons: map[string]string{}, quiet: map[string]bool{}}
+	f := &flow{t: t, rows: 1, blocks: map[string]*block{}, quiet: map[string]bool{}, since: time.Now()}
+	f.rest = sync.NewCond(&f.mu)
+	const writers = 4
+	every := time.Duration(0)
+	if long {
+		f.rows = 100
+		every = time.Second * writers * time.Duration(f.rows) / flowRate
+	}
 	var wg sync.WaitGroup
-	for w := range 4 {
-		wg.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				m, person := fmt.Sprintf("%d-%d", w, n), fmt.Sprintf("p-%d", n%10)
-				f.mu.Lock()
-				quiet := f.quiet[person]
-				if !quiet {
-					f.sent[m], f.persons[m] = time.Now(), person
-				}
-				f.mu.Unlock()
-				if quiet {
-					continue
-				}
-				if err := p.Publish(ctx, producer.Event{Message: m, UserID: person}); err != nil {
-					continue
-				}
-				f.mu.Lock()
-				f.acked[m] = time.Now()
-				f.mu.Unlock()
-			}
-		})
+	for w := range writers {
+		wg.Go(func() { f.write(ctx, p, w, every) })
 	}
 	f.stop = sync.OnceFunc(func() {
 		cancel()
+		f.rest.Broadcast()
 		wg.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 		defer cancel()
@@ -88,61 +106,118 @@ func startFlow(t *testing.T, b *box) *flow {
 	return f
 }
 
-// grown waits until n more events were acknowledged.
+// write writes blocks, one at a time and so far apart at least.
+func (f *flow) write(ctx context.Context, p *producer.Producer, w int, every time.Duration) {
+	due := time.Now()
+	for n := 0; ctx.Err() == nil; n++ {
+		if due = due.Add(every); time.Since(due) > time.Second {
+			due = time.Now() // it does not catch up on what it missed while the up was away
+		}
+		if backoff.Sleep(ctx, time.Until(due)) != nil {
+			return
+		}
+		name, o := fmt.Sprintf("%d-%d", w, n), &block{person: fmt.Sprintf("p-%d", n%10), rows: f.rows}
+		f.mu.Lock()
+		for f.idle && ctx.Err() == nil {
+			f.rest.Wait()
+		}
+		quiet := f.quiet[o.person]
+		if !quiet {
+			o.sent = time.Now()
+			f.blocks[name] = o
+		}
+		f.mu.Unlock()
+		if quiet {
+			continue
+		}
+		batch := p.NewBatch("")
+		err := error(nil)
+		for i := 0; i < o.rows && err == nil; i++ {
+			err = batch.Add(producer.Event{Message: fmt.Sprintf("%s/%d", name, i), UserID: o.person})
+		}
+		if err == nil {
+			err = batch.Submit(ctx)
+		}
+		if err == nil {
+			err = batch.Wait(ctx)
+		}
+		if err != nil {
+			continue
+		}
+		f.mu.Lock()
+		o.acked = time.Now()
+		f.acked += o.rows
+		f.mu.Unlock()
+	}
+}
+
+// grown waits until n more blocks were acknowledged.
 func (f *flow) grown(n int) {
 	f.t.Helper()
-	count := func() int { f.mu.Lock(); defer f.mu.Unlock(); return len(f.acked) }
+	count := func() int { f.mu.Lock(); defer f.mu.Unlock(); return f.acked / f.rows }
 	from := count()
 	embeddedtest.Eventually(f.t, maxWait, func() error {
 		if got := count() - from; got < n {
-			return fmt.Errorf("%d events of %d", got, n)
+			return fmt.Errorf("%d blocks of events of %d", got, n)
 		}
 		return nil
 	})
 }
 
+// storedBlock is what an Almanac has of a block.
+type storedBlock struct{ rows, distinct int }
+
 // check compares what a restored Almanac has with what was acknowledged at the point in time.
-func (f *flow) check(have map[string]int, point time.Time, erased map[string]bool) {
+func (f *flow) check(have map[string]storedBlock, point time.Time, erased map[string]bool) {
 	f.t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lost, late, twice, back := 0, 0, 0, 0
-	for m, person := range f.persons {
-		acked, answered := f.acked[m]
-		switch n := have[m]; {
-		case n > 0 && erased[person]:
-			back++
-		case n > 1:
-			twice++
-		case n == 0 && answered && acked.Before(point) && !erased[person]:
-			lost++
-		case n == 1 && f.sent[m].After(point):
-			late++
+	lost, late, twice, back, all, flowed := 0, 0, 0, 0, 0, f.flowed
+	if !f.idle {
+		flowed += time.Since(f.since)
+	}
+	for name, o := range f.blocks {
+		n := have[name]
+		all += n.rows
+		twice += n.rows - n.distinct
+		switch {
+		case erased[o.person]:
+			back += n.rows
+		case !o.acked.IsZero() && o.acked.Before(point):
+			lost += o.rows - n.distinct
+		case o.sent.After(point):
+			late += n.rows
 		}
 	}
-	f.t.Logf("restored as of %s: %d events of %d", point, len(have), len(f.persons))
-	if lost+late+twice+back > 0 || len(have) == 0 {
+	f.t.Logf("restored as of %s: %d events of %d that were acknowledged by now, at %.0f a second while they flowed", point, all, f.acked, float64(f.acked)/flowed.Seconds())
+	if lost+late+twice+back > 0 || all == 0 {
 		f.t.Errorf("%d that were acknowledged before are not there, %d from later are, %d are there twice, %d of erased persons", lost, late, twice, back)
 	}
 }
 
 // Backups while events flow: each is restored, has what was acknowledged up to the point that it names and nothing newer, and no
-// person who was erased, before it or since. A restore that is killed is run again. Between two rounds all parts are killed.
+// person who was erased, before it or since. A restore that is killed is run again. Between two rounds the up is killed, or its engine. In the long
+// form 10,000 events a second flow, and a further router and sink are killed too.
 func TestBackupWhileEventsFlow(t *testing.T) {
 	t.Parallel()
 	rounds := 1
+	long := false
 	if n, err := strconv.Atoi(os.Getenv(backupsEnv)); err == nil {
-		rounds = n
+		rounds, long = n, true
 	}
 	random := seeded(t)
 	b := newBox(t)
 	address := embeddedtest.FreeAddress(t) // where the producer finds it again
-	up := b.up("--profile", "test", "--nats", address)
+	start := []string{"--profile", "test", "--nats", address}
+	if long {
+		start = append(start, "--events-bytes", "2GiB", "--shards-bytes", "4GiB")
+	}
+	up := b.up(start...)
 	b.ok("", "topics", "apply", "customers", "--kind", "document")
 	for n := range 5 {
 		b.ok(fmt.Sprintf(`{"n":%d}`, n), "docs", "put", "customers", fmt.Sprint("c-", n))
 	}
-	f := startFlow(t, b)
+	f := startFlow(t, b, long)
 	f.grown(300)
 	erased := map[string]bool{}
 	erase := func(person string) {
@@ -155,12 +230,28 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 	old := b.write("old", b.ok("", "erase", "export"))
 	dest := filepath.Join(b.dir, "backups")
 	for round := range rounds {
-		if round > 0 {
+		switch {
+		case round%2 == 1:
+			if err := syscall.Kill(up.engine(), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		case round > 0:
 			up.stop(syscall.SIGKILL)
-			up = b.up("--profile", "test", "--nats", address)
+			up = b.up(start...)
+		}
+		var more []*daemon
+		if long {
+			for _, part := range []string{"router", "sink"} {
+				d := b.background(part, "--log-format", "json")
+				d.says(`"message":"ready"`)
+				more = append(more, d)
+			}
 		}
 		f.grown(200)
 		first := decoded[backedUp](b, "backup", dest, "-o", "json")
+		for _, d := range more {
+			d.stop(syscall.SIGKILL)
+		}
 		f.grown(50)
 		second := decoded[backedUp](b, "backup", dest, "--keep", "2", "-o", "json")
 		if second.NewBytes >= second.Bytes || !second.Point.After(first.Point) {
@@ -175,10 +266,15 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 		if round%2 == 1 {
 			ledger = b.write("ledger", b.ok("", "erase", "export"))
 		}
+		resume := func() {}
+		if long { // else there is more to restore than there is time
+			resume = f.pause()
+		}
 		b.restored(t, random, dest, ledger).compare(t, f, second.Point, erased)
 		if t.Failed() {
 			return
 		}
+		resume()
 	}
 	f.stop()
 	b.damaged(t, random, dest, old)
@@ -216,7 +312,7 @@ func (b *box) restored(t *testing.T, random *rand.Rand, dest, ledger string) *bo
 		}
 		return nil
 	})
-	timer := time.NewTimer(time.Duration(random.IntN(2500)) * time.Millisecond)
+	timer := time.NewTimer(time.Duration(random.IntN(2500)) * time.Millisecond * time.Duration(maxWait/(3*time.Minute)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -240,13 +336,14 @@ func (b *box) restored(t *testing.T, random *rand.Rand, dest, ledger string) *bo
 // compare compares a restored Almanac with the flow.
 func (b *box) compare(t *testing.T, f *flow, point time.Time, erased map[string]bool) {
 	t.Helper()
-	have := map[string]int{}
-	for line := range strings.Lines(b.ok("", "sql", "SELECT message FROM app", "--wait", "60s")) {
-		var row struct{ Message string }
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
+	have := map[string]storedBlock{}
+	for line := range strings.Lines(b.ok("", "sql", "SELECT substringIndex(message, '/', 1), count(), uniqExact(message) FROM app GROUP BY 1 FORMAT TSV", "--wait", maxWait.String())) {
+		var name string
+		var n storedBlock
+		if _, err := fmt.Sscanf(line, "%s\t%d\t%d", &name, &n.rows, &n.distinct); err != nil {
+			t.Fatalf("%q: %v", line, err)
 		}
-		have[row.Message]++
+		have[name] = n
 	}
 	f.check(have, point, erased)
 	said := b.run("", "verify", "--fronts").err

@@ -178,7 +178,7 @@ func (m *coldMonth) killed(kills int, far bool) {
 			_ = m.up.cmd.Process.Kill()
 			<-m.up.done
 			m.start()
-		} else if err := syscall.Kill(m.engine(), syscall.SIGKILL); err != nil {
+		} else if err := syscall.Kill(m.up.engine(), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		switch nearBy, away := m.places(); {
@@ -197,30 +197,6 @@ func (m *coldMonth) killed(kills int, far bool) {
 		return nil
 	})
 	t.Logf("%d kills; after %d of them shards were on both disks", kills, between)
-}
-
-// engine is the process of the engine: the child of the up.
-func (m *coldMonth) engine() (pid int) {
-	m.t.Helper()
-	embeddedtest.Eventually(m.t, maxWait, func() error {
-		all, err := filepath.Glob("/proc/[0-9]*/stat")
-		if err != nil {
-			return err
-		}
-		for _, file := range all {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				continue
-			}
-			_, rest, _ := strings.Cut(string(text), ") ")
-			if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(m.up.cmd.Process.Pid) {
-				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(file)))
-				return err
-			}
-		}
-		return errors.New("the up has no engine")
-	})
-	return pid
 }
 
 func (m *coldMonth) page(user string) string {
