@@ -24,8 +24,9 @@ type known struct {
 	said []byte // of the last point
 	last *pool.Series
 	held int
-	each func(err error) // hears of each point that is taken or refused
-	err  error           // why the request ends
+	hold func(n int) error // counts what the request holds
+	each func(err error)   // hears of each point that is taken or refused
+	err  error             // why the request ends
 }
 
 // errTaken: a data point needs no event.
@@ -47,11 +48,15 @@ func (k *known) take(m *metric, at, start pcommon.Timestamp, attrs pcommon.Map, 
 	case s == nil:
 		return false
 	default:
-		if k.held += pointBytes; s != k.last {
-			k.last, k.held = s, k.held+s.Bytes()
+		n := pointBytes
+		if s != k.last {
+			k.last, n = s, n+s.Bytes()
 		}
-		if k.held > maxPointBytes {
+		if k.held += n; k.held > maxPointBytes {
 			k.err = fmt.Errorf("%w: with their labels they have more than %d MiB; send fewer at once", ErrManyPoints, maxPointBytes>>20)
+			return true
+		}
+		if k.err = k.hold(n); k.err != nil {
 			return true
 		}
 		err = k.to.AddPoint(s, pool.Point{Time: int64(at), Value: value, Start: int64(start)})

@@ -45,17 +45,23 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 			}
 		}
 	}
+	holding := request.Holding{Request: req}
+	hold := func(n int) error { return holding.Add(ctx, n) }
 	var k *known
 	if key == "" { // a key is of a request's events
-		k = &known{to: to, each: count}
+		k = &known{to: to, each: count, hold: hold}
 	}
 	did, err := decodeMetrics(body, isJSON, to.Topic(), k, func(events []schemas.Event, err error) error {
 		if err != nil {
 			to.Refuse(err)
 		}
 		for i := 0; i < len(events) && err == nil; i++ {
-			if held += events[i].Bytes() + attrBytes*len(events[i].Attrs); held > maxPointBytes {
+			n := events[i].Bytes() + attrBytes*len(events[i].Attrs)
+			if held += n; held > maxPointBytes {
 				return fmt.Errorf("%w: with their labels they have more than %d MiB; send fewer at once", ErrManyPoints, maxPointBytes>>20)
+			}
+			if err := hold(n); err != nil {
+				return err
 			}
 			err = to.Add(events[i])
 		}
@@ -65,10 +71,7 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 	if err != nil {
 		return nil, err
 	}
-	if k != nil {
-		held += k.held
-	}
-	if err := req.Grow(ctx, held); err != nil {
+	if err := holding.End(ctx); err != nil {
 		return nil, err
 	}
 	repeated, err := req.Store(ctx)

@@ -40,6 +40,7 @@ type Target struct {
 	batch    *producer.Batch
 	from, to int64 // of its events that have a time, unix ns
 	bytes    int   // of its events
+	none     noSeries
 }
 
 // Begin starts a request.

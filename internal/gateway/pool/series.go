@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/almanac-events/almanac/producer"
@@ -100,18 +101,36 @@ func (t *seriesTable) forget(s *slot) {
 // among its attributes already. Of equal form, said and value it makes equal events. nil without an error means that
 // the topic wants an event of each point.
 func (t *Target) Series(form string, said []byte, value string, read func() (schemas.Event, error)) (*producer.Series, error) {
+	if l := &t.none; l.form == form && l.value == value && bytes.Equal(l.said, said) {
+		return nil, l.err
+	}
 	if found := t.of.p.series.get(t.slot, form, said, value); found != nil {
 		return found, nil
 	}
+	made, err := t.read(read)
+	if made == nil {
+		t.none = noSeries{form, append(t.none.said[:0], said...), value, err}
+		return nil, err
+	}
+	t.of.p.series.put(t.slot, form, said, value, made)
+	return made, nil
+}
+
+// noSeries is what a request named last of which no series was made: its points come one after the other, and are not to be read again each. form is
+// never empty where there is one.
+type noSeries struct {
+	form  string
+	said  []byte
+	value string
+	err   error // nil: the topic wants an event of each point
+}
+
+func (t *Target) read(read func() (schemas.Event, error)) (*producer.Series, error) {
 	ev, err := read()
 	if err != nil {
 		return nil, err
 	}
-	made, err := t.slot.p.Series(ev)
-	if err == nil && made != nil {
-		t.of.p.series.put(t.slot, form, said, value, made)
-	}
-	return made, err
+	return t.slot.p.Series(ev)
 }
 
 // ExpectPoints makes room for n more points at once. It is a hint.

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -88,5 +89,41 @@ func TestSeriesOfATopicThatChanges(t *testing.T) {
 	}
 	if secret < 4 {
 		t.Errorf("%d events of before the rule have the label, want 4 at least", secret)
+	}
+}
+
+// Of a series that is refused the labels are read once for all its points that come one after the other.
+func TestSeriesThatIsRefusedIsReadOnce(t *testing.T) {
+	t.Parallel()
+	e := pooltest.Start(t, nil, schemas.NewTopicOf(kinds.Metric, "cpu"))
+	r := e.Pool.Begin(pool.InputRemoteWrite)
+	defer r.End()
+	to, err := r.To(t.Context(), "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := errors.New("no metric has this name")
+	read := map[string]int{}
+	ask := func(said, value string, refusal error) {
+		t.Helper()
+		s, err := to.Series("test", []byte(said), value, func() (schemas.Event, error) {
+			read[said+value]++
+			return schemas.Event{Type: "up"}, refusal
+		})
+		if !errors.Is(err, refusal) || (s == nil) != (refusal != nil) {
+			t.Errorf("%s %s: %v, %v, want %v", said, value, s, err, refusal)
+		}
+	}
+	for range 3 {
+		ask("bad", "", bad)
+	}
+	ask("bad", "NaN", bad)
+	ask("bad", "NaN", bad)
+	for range 2 {
+		ask("good", "", nil)
+	}
+	ask("bad", "", bad) // in another place of the request
+	if want := map[string]int{"bad": 2, "badNaN": 1, "good": 1}; !maps.Equal(read, want) {
+		t.Errorf("labels were read %v times, want %v", read, want)
 	}
 }

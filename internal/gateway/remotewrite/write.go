@@ -103,12 +103,20 @@ func store(r *http.Request, req *pool.Request, to *pool.Target, write *Write) (i
 	refused := refusals{n: write.Histograms}
 	to.ExpectPoints(write.Samples)
 	a := adder{to: to, write: write, refused: &refused}
+	holding := request.Holding{Request: req}
+	if err := holding.Add(r.Context(), request.MaxBytes-write.space); err != nil {
+		return 0, err
+	}
 	for i := range write.Series {
+		before := a.held + a.series
 		if err := a.add(i, &write.Series[i]); err != nil {
 			return 0, err
 		}
+		if err := holding.Add(r.Context(), a.held+a.series-before); err != nil {
+			return 0, err
+		}
 	}
-	if err := req.Grow(r.Context(), request.MaxBytes-write.space+a.held+a.series); err != nil {
+	if err := holding.End(r.Context()); err != nil {
 		return 0, err
 	}
 	n := req.Len()
