@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"golang.org/x/term"
@@ -86,14 +87,25 @@ func (a *app) topScreen(ctx context.Context, look func(context.Context) (*topLoo
 			pressed <- b[0]
 		}
 	}()
-	var v topView
-	l, err := look(ctx)
-	if err != nil {
-		return err
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		look *topLook
+		err  error
 	}
+	// Servers that are away take seconds, and keys are not to wait for them.
+	looks, asking := make(chan answer, 1), false
+	ask := func() {
+		if !asking {
+			asking = true
+			go func() { l, err := look(ctx); looks <- answer{l, err} }()
+		}
+	}
+	var v topView
+	l := &topLook{}
 	tick := time.NewTicker(topEvery)
 	defer tick.Stop()
-	for !v.ended {
+	for ask(); !v.ended; {
 		width, height, err := term.GetSize(fd)
 		if err != nil {
 			width, height = 80, 24
@@ -109,12 +121,14 @@ func (a *app) topScreen(ctx context.Context, look func(context.Context) (*topLoo
 				return nil
 			}
 			v = v.press(key, l)
-		case <-tick.C:
-			if v.paused {
-				continue
+		case a := <-looks:
+			if asking = false; a.err != nil {
+				return a.err
 			}
-			if l, err = look(ctx); err != nil {
-				return err
+			l = a.look
+		case <-tick.C:
+			if !v.paused {
+				ask()
 			}
 		}
 	}
@@ -123,19 +137,21 @@ func (a *app) topScreen(ctx context.Context, look func(context.Context) (*topLoo
 
 // draw is a look as a page of a size.
 func draw(l *topLook, v topView, width, height int) string {
-	var b strings.Builder
-	state := ""
-	if v.paused {
-		state = ", paused"
+	if l.At.IsZero() {
+		return cut("asking the servers\n\ns sort  t topic  p pause  q quit", width, height)
 	}
-	fmt.Fprintf(&b, "%s  sorted by %s%s", l.At.Local().Format(time.TimeOnly), topSorts[v.sort].name, state)
+	words := []string{l.At.Local().Format(time.TimeOnly), "sorted by " + topSorts[v.sort].name}
+	if v.paused {
+		words[1] += ", paused"
+	}
 	if l.Memory > 0 {
-		fmt.Fprintf(&b, "  memory %s", schemas.FormatBytes(float64(l.Memory)))
+		words = append(words, "memory "+schemas.FormatBytes(float64(l.Memory)))
 	}
 	for _, role := range slices.Sorted(maps.Keys(l.Members)) {
-		fmt.Fprintf(&b, "  %ss %d", role, l.Members[role])
+		words = append(words, fmt.Sprintf("%ss %d", role, l.Members[role]))
 	}
-	b.WriteString("\n")
+	var b strings.Builder
+	b.WriteString(wrap(words, width) + "\n")
 	for _, away := range l.Away {
 		fmt.Fprintf(&b, "%s is away since %s: %s\n", away.Server, away.Since.Local().Format(time.TimeOnly), printable(away.Why))
 	}
@@ -144,29 +160,96 @@ func draw(l *topLook, v topView, width, height int) string {
 	}
 	topics := slices.Clone(l.Topics)
 	slices.SortStableFunc(topics, func(x, y topTopic) int { return topSorts[v.sort].less(&x, &y) })
-	t := newTable("topic", "accepted/s", "stored/s", "behind s", "not routed", "not stored", "shards", "active", "dead")
-	numbers(t, "accepted/s", "stored/s", "behind s", "not routed", "not stored", "shards", "active", "dead")
-	for i := range topics {
-		x := &topics[i]
-		if v.topic == "" || v.topic == x.Topic {
-			t.AppendRow(table.Row{printable(x.Topic), perSecond(x.Accepted), perSecond(x.Stored), fmt.Sprintf("%.1f", x.behind()), x.Unrouted, orUnknown(x.Unstored, "%d"), x.Shards, x.Active, x.Letters})
-		}
-	}
-	b.WriteString("\n" + t.Render() + "\n")
+	topics = slices.DeleteFunc(topics, func(x topTopic) bool { return v.topic != "" && v.topic != x.Topic })
+	b.WriteString("\n" + fitting(topColumns, topics, width) + "\n")
 	if len(l.Inputs) > 0 {
-		t = newTable("input", "events/s", "refused/s", "last s ago")
-		numbers(t, "events/s", "refused/s", "last s ago")
-		for _, in := range l.Inputs {
-			t.AppendRow(table.Row{printable(in.Input), perSecond(in.PerSecond), perSecond(in.Refused), fmt.Sprintf("%.0f", in.Age)})
-		}
-		b.WriteString("\n" + t.Render() + "\n")
+		b.WriteString("\n" + fitting(topInputColumns, l.Inputs, width) + "\n")
 	}
-	b.WriteString("\n" + streamsLine(l.Streams) + "\ns sort  t topic  p pause  q quit")
+	b.WriteString("\n" + wrap(streamsOf(l.Streams), width) + "\ns sort  t topic  p pause  q quit")
 	return cut(b.String(), width, height)
 }
 
-func streamsLine(all []query.StreamUse) string {
-	var parts []string
+// topColumn is a column of a table of top. Where there is no room for all, those with the highest numbers go first.
+type topColumn[T any] struct {
+	name string
+	goes int
+	cell func(x *T) any
+}
+
+var topColumns = []topColumn[topTopic]{
+	{"topic", 0, func(x *topTopic) any { return printable(x.Topic) }},
+	{"accepted/s", 2, func(x *topTopic) any { return perSecond(x.Accepted) }},
+	{"stored/s", 3, func(x *topTopic) any { return perSecond(x.Stored) }},
+	{"behind s", 1, func(x *topTopic) any { return fmt.Sprintf("%.1f", x.behind()) }},
+	{"not routed", 6, func(x *topTopic) any { return x.Unrouted }},
+	{"not stored", 5, func(x *topTopic) any { return orUnknown(x.Unstored, "%d") }},
+	{"shards", 7, func(x *topTopic) any { return x.Shards }},
+	{"active", 8, func(x *topTopic) any { return x.Active }},
+	{"dead", 4, func(x *topTopic) any { return x.Letters }},
+}
+
+var topInputColumns = []topColumn[topInput]{
+	{"input", 0, func(x *topInput) any { return printable(x.Input) }},
+	{"events/s", 1, func(x *topInput) any { return perSecond(x.PerSecond) }},
+	{"refused/s", 3, func(x *topInput) any { return perSecond(x.Refused) }},
+	{"last s ago", 2, func(x *topInput) any { return fmt.Sprintf("%.0f", x.Age) }},
+}
+
+// fitting is a table with as many columns as a width has room for, two at least; 0: all.
+func fitting[T any](columns []topColumn[T], rows []T, width int) string {
+	columns = slices.Clone(columns)
+	for {
+		names := make([]string, len(columns))
+		for i := range columns {
+			names[i] = columns[i].name
+		}
+		t := newTable(names...)
+		numbers(t, names[1:]...)
+		for i := range rows {
+			row := make(table.Row, len(columns))
+			for k := range columns {
+				row[k] = columns[k].cell(&rows[i])
+			}
+			t.AppendRow(row)
+		}
+		text := t.Render()
+		if width <= 0 || len(columns) <= 2 || widest(text) <= width {
+			return text
+		}
+		least := slices.MaxFunc(columns, func(x, y topColumn[T]) int { return cmp.Compare(x.goes, y.goes) }).goes
+		columns = slices.DeleteFunc(columns, func(c topColumn[T]) bool { return c.goes == least })
+	}
+}
+
+func widest(text string) (n int) {
+	for line := range strings.Lines(text) {
+		n = max(n, utf8.RuneCountInString(strings.TrimRight(line, "\n")))
+	}
+	return n
+}
+
+// wrap puts parts two blanks apart, on as many lines as a width asks for; 0: on one.
+func wrap(parts []string, width int) string {
+	var b strings.Builder
+	at := 0
+	for i, part := range parts {
+		n := utf8.RuneCountInString(part)
+		switch {
+		case i == 0:
+		case width > 0 && at+2+n > width:
+			b.WriteString("\n")
+			at = 0
+		default:
+			b.WriteString("  ")
+			at += 2
+		}
+		b.WriteString(part)
+		at += n
+	}
+	return b.String()
+}
+
+func streamsOf(all []query.StreamUse) (parts []string) {
 	for _, s := range all {
 		name := s.Stream
 		if name == schemas.KVStream {
@@ -174,7 +257,7 @@ func streamsLine(all []query.StreamUse) string {
 		}
 		parts = append(parts, name+" "+percent(s))
 	}
-	return strings.Join(parts, "  ")
+	return parts
 }
 
 // perSecond is a rate for people.

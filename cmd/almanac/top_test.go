@@ -67,6 +67,19 @@ func TestTopLook(t *testing.T) {
 	if v := (topView{}).press('s', l).press('p', l); topSorts[v.sort].name != "accepted" || !v.paused || v.ended || !v.press('q', l).ended {
 		t.Errorf("%+v", v)
 	}
+	for _, width := range []int{40, 60, 80} { // whole columns go where there is no room, and none is cut
+		for line := range strings.Lines(draw(l, topView{}, width, 50)) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > width {
+				t.Errorf("a line of %d columns on %d: %q", n, width, line)
+			}
+		}
+	}
+	if narrow := draw(l, topView{}, 40, 50); !strings.Contains(narrow, "BEHIND S\n") && !strings.Contains(narrow, "DEAD\n") || !strings.Contains(narrow, "2.5") || strings.Contains(narrow, "ACTIVE") {
+		t.Errorf("on 40 columns:\n%s", narrow)
+	}
+	if early := draw(&topLook{}, topView{}, 80, 24); !strings.Contains(early, "asking") || !strings.Contains(early, "q quit") {
+		t.Errorf("before the first look: %q", early)
+	}
 	small := draw(l, topView{}, 20, 6)
 	if lines := strings.Split(small, "\n"); len(lines) != 6 || len(lines[0]) > 20 || !strings.Contains(small, "s sort") {
 		t.Errorf("on a small terminal: %q", small)
