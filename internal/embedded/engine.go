@@ -85,10 +85,13 @@ func Find(ctx context.Context, dsn string, log LogFunc) (Engine, error) {
 	if path := findLibrary(searchRoots()); path != "" {
 		return Engine{Kind: EngineLibrary, Path: path}, nil
 	}
-	return Engine{}, fmt.Errorf("%w: run `make setup`, which installs one below node_modules (or name a libchdb.so in %s); "+
+	return Engine{}, fmt.Errorf("%w: run `npm install --prefix . --no-save @chdb/%s@%s`, which installs one below node_modules, as `make setup` does in a checkout (or name a libchdb.so in %s); "+
 		"or put a clickhouse program of version %d.%d or later on PATH; or give the DSN of a running one by --clickhouse",
-		ErrNoEngine, LibraryEnv, oldestMajor, oldestMinor)
+		ErrNoEngine, libraryPackage(), libraryVersion, LibraryEnv, oldestMajor, oldestMinor)
 }
+
+// libraryVersion is that of the npm package which is tried: as package.json has it.
+const libraryVersion = "26.7.3-stable.1"
 
 var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)(?:\.\d+)*`)
 

@@ -19,27 +19,31 @@ func program(t *testing.T, dir, name, text string) {
 
 // Find in its order. Not parallel: it changes the environment.
 func TestFind(t *testing.T) {
+	modules, err := os.ReadFile("../../package.json")
+	if err != nil || !strings.Contains(string(modules), `"@chdb/lib-linux-x64-gnu": "`+libraryVersion+`"`) {
+		t.Errorf("the version that is named is not that of package.json: %v, %s", err, modules)
+	}
 	bin, empty := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", bin)
 	t.Setenv(LibraryEnv, "")
 	t.Chdir(empty)
 
-	_, err := Find(t.Context(), "", nil)
+	_, err = Find(t.Context(), "", nil)
 	if !errors.Is(err, ErrNoEngine) {
 		t.Fatalf("with nothing: %v, want ErrNoEngine", err)
 	}
-	for _, way := range []string{"make setup", "PATH", "--clickhouse"} {
+	for _, way := range []string{"make setup", "npm install --prefix . --no-save @chdb/" + libraryPackage() + "@26.", "PATH", "--clickhouse"} {
 		if !strings.Contains(err.Error(), way) {
 			t.Errorf("%q does not name the way %q", err, way)
 		}
 	}
 
-	modules := filepath.Join(empty, "node_modules", "@chdb", libraryPackage())
-	if err := os.MkdirAll(modules, 0o700); err != nil {
+	installed := filepath.Join(empty, "node_modules", "@chdb", libraryPackage())
+	if err := os.MkdirAll(installed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	library := filepath.Join(modules, "libchdb.so")
-	program(t, modules, "libchdb.so", "")
+	library := filepath.Join(installed, "libchdb.so")
+	program(t, installed, "libchdb.so", "")
 	below := filepath.Join(empty, "a", "b")
 	if err := os.MkdirAll(below, 0o700); err != nil {
 		t.Fatal(err)
