@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -23,9 +24,6 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// coldKillsEnv is how often an up, or its engine, is killed while shards move, each way; make damage sets it.
-const coldKillsEnv = "ALMANAC_COLD_KILLS"
-
 // coldMonth is a month whose shards move to a second disk and back while events flow.
 type coldMonth struct {
 	*box
@@ -36,8 +34,8 @@ type coldMonth struct {
 	http   string
 }
 
-// A month moves to a second disk and back while events flow and its engine, and the whole up, are killed: before the first part moved, while
-// parts are copied, and when some are there. What is stored is proven, pages are right, and an erasure there is whole.
+// A month moves to a second disk and back while events flow and its engine, and the whole up, are killed: at each step of a move, and at random
+// times. What is stored is proven, pages are right, and an erasure there is whole.
 func TestColdMonthUnderKills(t *testing.T) {
 	t.Parallel()
 	kills, err := strconv.Atoi(os.Getenv(coldKillsEnv))
@@ -67,6 +65,7 @@ func TestColdMonthUnderKills(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-m.ended })
 	page := m.page("u-7")
 
+	m.killedAtSteps(true)
 	m.killed(kills, true)
 	m.proven("moved")
 	if got := m.page("u-7"); got != page {
@@ -77,6 +76,7 @@ func TestColdMonthUnderKills(t *testing.T) {
 		t.Errorf("of an erased user is left\n%.1000s", got)
 	}
 	m.proven("erased")
+	m.killedAtSteps(false)
 	m.killed(kills, false)
 	cancel()
 	<-m.ended
@@ -102,9 +102,11 @@ func TestColdMonthUnderKills(t *testing.T) {
 	}
 }
 
-func (m *coldMonth) start() {
-	m.up = m.box.up("--profile", "test", "--cold-dir", filepath.Join(m.dir, "cold"), "--http", m.http)
+func (m *coldMonth) flags() []string {
+	return []string{"--profile", "test", "--cold-dir", filepath.Join(m.dir, "cold"), "--http", m.http}
 }
+
+func (m *coldMonth) start() { m.up = m.box.up(m.flags()...) }
 
 // flow sends events until ctx ends, each until it is taken.
 func (m *coldMonth) flow(ctx context.Context) {
@@ -163,6 +165,76 @@ func (m *coldMonth) want(far bool) {
 		}
 		return nil
 	})
+}
+
+// coldSteps are the points of a move, as cold.Config.Crash names them.
+var coldSteps = []string{"cold.before-policy", "cold.after-policy", "cold.after-move"}
+
+// killedAtSteps has the whole up die at each step of a move, and its engine while it copies a part.
+func (m *coldMonth) killedAtSteps(far bool) {
+	t := m.t
+	t.Helper()
+	m.want(far)
+	m.up.stop(syscall.SIGTERM)
+	for _, step := range coldSteps {
+		dying := *m.box
+		dying.env = append(slices.Clone(m.env), coldCrashEnv+"="+step)
+		m.up = dying.background(append([]string{"up", "--ports", "auto"}, m.flags()...)...)
+		select {
+		case <-m.up.done:
+		case <-time.After(maxWait):
+			t.Fatalf("it did not come to %s:\n%s", step, m.up.stderr())
+		}
+		if s, ok := m.up.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
+			t.Errorf("%s: it ended with %d: %s", step, m.up.code, m.up.stderr())
+		}
+	}
+	m.start()
+	m.killedWhileItCopies(far)
+}
+
+// killedWhileItCopies kills the engine when the disk to which a part moves has a copy of it that is not whole, or not in its place. Where all
+// have moved before one was seen it says so.
+func (m *coldMonth) killedWhileItCopies(far bool) {
+	t := m.t
+	t.Helper()
+	to := m.data()
+	if far {
+		to = filepath.Join(m.dir, "cold")
+	}
+	engine := m.up.engine()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		found := false
+		err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil //nolint:nilerr // it went meanwhile
+			case filepath.Base(filepath.Dir(path)) == "moving":
+				found = true
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found {
+			if err := syscall.Kill(engine, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			t.Log("the engine was killed while it copied a part")
+			return
+		}
+		if n%100 == 99 {
+			if near, away := m.places(); far && near == 0 || !far && away == 0 {
+				t.Log("all shards moved before a copy was seen")
+				return
+			}
+		}
+		<-tick.C
+	}
 }
 
 // killed kills the whole up, or its engine alone, so often, at random times after shards begin to move: to the second disk and, when all

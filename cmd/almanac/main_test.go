@@ -29,6 +29,12 @@ const asCommand = "TEST_ALMANAC_COMMAND"
 // stateApartEnv is how far apart a command of a test reads the numbers of what Almanac has.
 const stateApartEnv = "TEST_ALMANAC_STATE_APART"
 
+// coldKillsEnv is how often an up, or its engine, is killed at random times while shards move, each way; make damage sets it.
+const coldKillsEnv = "ALMANAC_COLD_KILLS"
+
+// coldCrashEnv is the point of a move of shards at which a command of a test kills itself.
+const coldCrashEnv = "TEST_ALMANAC_COLD_CRASH"
+
 // coldEveryEnv is how far apart the rounds of a command of a test are that move shards.
 const coldEveryEnv = "TEST_ALMANAC_COLD_EVERY"
 
@@ -40,10 +46,17 @@ func TestMain(m *testing.M) {
 		if every, err := time.ParseDuration(os.Getenv(coldEveryEnv)); err == nil {
 			coldEvery = every
 		}
+		if at := os.Getenv(coldCrashEnv); at != "" {
+			coldCrash = func(point string) {
+				if point == at {
+					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				}
+			}
+		}
 		main()
 		return
 	}
-	if os.Getenv(backupsEnv) != "" {
+	if os.Getenv(backupsEnv)+os.Getenv(coldKillsEnv) != "" {
 		maxWait = 20 * time.Minute
 	}
 	embeddedtest.Main(m)

@@ -60,6 +60,9 @@ func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKe
 // coldEvery is how far apart rounds begin that move shards; zero: cold's own default. Tests make it shorter.
 var coldEvery time.Duration
 
+// coldCrash is called at the named points of a move; nil: nothing. Tests kill the process there.
+var coldCrash func(point string)
+
 // newSinks makes sinks, rollups, which share the same shards, and the janitor, which one of all
 // sinks' processes runs.
 func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, n *processNumbers, log zerolog.Logger) ([]part, error) {
@@ -135,7 +138,7 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 	if err != nil {
 		return nil, err
 	}
-	m := cold.New(cold.Config{Registry: reg, DB: db, Every: coldEvery, Owns: func() bool { return k.Owns("cold") }, Hooks: cold.Hooks{
+	m := cold.New(cold.Config{Registry: reg, DB: db, Every: coldEvery, Crash: coldCrash, Owns: func() bool { return k.Owns("cold") }, Hooks: cold.Hooks{
 		Moved: func(m cold.Move, took time.Duration) {
 			log.Info().Stringer("shard", m.Ref).Str("volume", m.To).Uint64("bytes", m.Bytes).Dur("took", took).Msg("shard moved")
 		},

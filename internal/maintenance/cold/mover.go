@@ -116,6 +116,7 @@ func (m *Mover) topic(ctx context.Context, storage tables.Storage, t *schemas.To
 	if len(moves) == 0 {
 		return nil
 	}
+	m.cfg.Crash("cold.before-policy")
 	if err := m.cfg.DB.UseCold(ctx, storage, t.Name); err != nil {
 		return err
 	}

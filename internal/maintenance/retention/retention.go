@@ -124,7 +124,7 @@ func inTurn(steps ...func() error) error {
 	return errors.Join(failed...)
 }
 
-// untilCopied is no error for a round that a copy ended. What failed in it before fails in the next one too, and is told then.
+// untilCopied returns nil for a round that a copy ended. What failed in it before fails in the next one too, and is told then.
 func untilCopied(err error) error {
 	if errors.Is(err, errCopied) {
 		return nil
