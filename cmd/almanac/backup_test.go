@@ -110,19 +110,24 @@ func startFlow(t *testing.T, b *box, long bool) *flow {
 func (f *flow) write(ctx context.Context, p *producer.Producer, w int, every time.Duration) {
 	due := time.Now()
 	for n := 0; ctx.Err() == nil; n++ {
+		name, o := fmt.Sprintf("%d-%d", w, n), &block{person: fmt.Sprintf("p-%d", n%10), rows: f.rows}
+		f.mu.Lock()
+		quiet := f.quiet[o.person]
+		f.mu.Unlock()
+		if quiet {
+			continue // the others write more
+		}
 		if due = due.Add(every); time.Since(due) > time.Second {
 			due = time.Now() // it does not catch up on what it missed while the up was away
 		}
 		if backoff.Sleep(ctx, time.Until(due)) != nil {
 			return
 		}
-		name, o := fmt.Sprintf("%d-%d", w, n), &block{person: fmt.Sprintf("p-%d", n%10), rows: f.rows}
 		f.mu.Lock()
 		for f.idle && ctx.Err() == nil {
 			f.rest.Wait()
 		}
-		quiet := f.quiet[o.person]
-		if !quiet {
+		if quiet = f.quiet[o.person]; !quiet {
 			o.sent = time.Now()
 			f.blocks[name] = o
 		}
