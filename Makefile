@@ -213,8 +213,8 @@ damage: setup ## Every stream, bucket, part and checkpoint damaged in every way 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_PAIRS='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 90m -run '^TestDamagePairs$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_COLD_KILLS=20 go test -count 1 -timeout 20m -run '^TestColdMonthUnderKills$$' -v ./cmd/almanac
 
-backups: setup ## Twenty backups while events flow, each restored, with erasures and a kill
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_BACKUPS=20 go test -count 1 -timeout 60m -run '^TestBackupWhileEventsFlow$$' -v ./cmd/almanac
+backups: setup ## Twenty backups while 10,000 events a second flow, each restored, with erasures and kills
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_BACKUPS=20 go test -count 1 -timeout 120m -run '^TestBackupWhileEventsFlow$$' -v ./cmd/almanac
 
 signals: setup ## An up that gets 100 SIGTERM and 20 SIGHUP under load on all inputs
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SIGNALS=100 go test -count 1 -timeout 60m -run '^TestSignalsUnderLoad$$' -v ./cmd/almanac
