@@ -133,7 +133,7 @@ func (c *catalogue) find(s *selection, req *Request) *found {
 	groups, points, labels, places := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[schemas.ShardRef]bool{}
 	at := 0
 	for _, r := range c.frames {
-		judge := s.where.On(r)
+		within, judge := s.snap.within.On(r), s.where.On(r)
 		for i := range r.Rows() {
 			l := &c.series[at+i]
 			if l.metric != s.metric && s.metric != "" {
@@ -141,6 +141,12 @@ func (c *catalogue) find(s *selection, req *Request) *found {
 			}
 			in := func(sp *span, after int64) bool { return sp.last > after && sp.first <= to && !gone[sp.ref] }
 			if !slices.ContainsFunc(l.spans, func(sp span) bool { return in(&sp, from) }) {
+				continue
+			}
+			switch within.Of(i) {
+			case filter.Unsure:
+				return nil
+			case filter.No:
 				continue
 			}
 			f.all++

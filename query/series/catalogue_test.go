@@ -44,7 +44,8 @@ func TestCatalogueFinds(t *testing.T) {
 			if err := req.check(); err != nil {
 				t.Fatal(err)
 			}
-			snap, err := r.read.snapshot(t.Context(), "cpu")
+			ctx := filter.WithLimit(t.Context(), []string{"", "attributes.host = 'a'", "attributes.host IN ('b', 'c') OR unit = '%'"}[seed%3])
+			snap, err := r.read.snapshot(ctx, "cpu")
 			if err != nil {
 				t.Fatal(err)
 			}

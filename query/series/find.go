@@ -17,7 +17,7 @@ import (
 
 // found is what a read would touch, as the list of series says.
 type found struct {
-	all    int64 // series of the metric in the range
+	all    int64 // series of the metric in the range, within the row limit
 	series int64 // of those, the ones that the filter selects
 	groups int64 // of those
 	points []string
@@ -159,7 +159,7 @@ func (s *selection) findSQL(req *Request, listed string, placed bool) string {
 		keys = append(keys, labelSQL(label, s.params))
 	}
 	return sql.SeriesFound{
-		Listed: listed, Where: s.condition(), KeysSQL: strings.Join(keys, ", "),
+		Listed: listed, Within: s.within(), Where: s.condition(), KeysSQL: strings.Join(keys, ", "),
 		Labels: maxLabels, Names: maxNamesOf(req), Places: maxPlaces, Placed: placed,
 	}.SQL()
 }

@@ -16,12 +16,8 @@ import (
 
 // refuse reports why a read of what was found cannot be answered, but for its size.
 func (f *found) refuse(req *Request, s *selection) error {
-	_, used := s.where.Uses()
-	if !s.snap.within.All() {
-		used, f.labels = nil, nil // they are of all series
-	}
-	for _, label := range append(used, req.By...) {
-		if s.snap.within.All() && f.all > 0 && len(f.labels) < maxLabels && !slices.Contains(f.labels, label) && !isField(label) {
+	for _, label := range append(s.asked, req.By...) {
+		if f.all > 0 && len(f.labels) < maxLabels && !slices.Contains(f.labels, label) && !isField(label) {
 			return bad("metric %q has no series with the label %q in that range; its labels are %s", req.Metric, label, strings.Join(f.labels, ", "))
 		}
 	}

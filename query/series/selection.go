@@ -21,7 +21,8 @@ type selection struct {
 	snap     *snapshot
 	metric   string // empty: all
 	from, to time.Time
-	where    *filter.Expr
+	where    *filter.Expr // with the row limit
+	asked    []string     // the labels that the request's own filter names
 	params   map[string]string
 	// distributions says that points are read by their buckets, and cumulative ones by what they
 	// grew by.
@@ -46,6 +47,7 @@ func selectSeries(snap *snapshot, metric, where string, from, to time.Time) (*se
 		return nil, bad("--where selects series, by %s; %s is of points", strings.Join(seriesFields, ", "), c)
 	}
 	s := &selection{snap: snap, metric: metric, where: filter.And(snap.within, e), from: from, to: to}
+	_, s.asked = e.Uses()
 	_, s.params = s.where.SQL()
 	maps.Copy(s.params, snap.params)
 	s.params["from"], s.params["to"] = strconv.FormatInt(from.UnixNano(), 10), strconv.FormatInt(to.UnixNano(), 10)
@@ -96,6 +98,12 @@ func (s *selection) named() string {
 func (s *selection) condition() string {
 	where, _ := s.where.SQL()
 	return where
+}
+
+// within is the row limit over columns of listed. Its parameters are the first of those of the whole filter, which begins with it.
+func (s *selection) within() string {
+	within, _ := s.snap.within.SQL()
+	return within
 }
 
 const (

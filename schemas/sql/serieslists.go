@@ -27,7 +27,8 @@ func (l SeriesListedAlone) SQL() string { return fill("series/listed_alone", l) 
 
 // SeriesFound is what a read would touch, in one row.
 type SeriesFound struct {
-	Listed, Where string
+	// Where selects series, of those alone that Within does.
+	Listed, Within, Where string
 	// KeysSQL are what series are grouped by.
 	KeysSQL string
 	// Labels, Names and Places bound what is told of each.

@@ -219,12 +219,12 @@ LIMIT 11
 FORMAT RowBinary;
 
 -- found in the list alone
-SELECT toString(countIf(type != '')), toString(countIf(chosen)), toString(uniqExactIf((unit), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)),
-  toJSONString(arraySort(groupUniqArrayArray(1000)(mapKeys(attributes)))),
+SELECT toString(countIf(allowed)), toString(countIf(chosen)), toString(uniqExactIf((unit), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)),
+  toJSONString(arraySort(groupUniqArrayArrayIf(1000)(mapKeys(attributes), allowed))),
   toJSONString(arrayMap(x -> [toString(tupleElement(x, 1)), tupleElement(x, 2), tupleElement(x, 3), tupleElement(x, 4), toJSONString(tupleElement(x, 5))], groupArrayIf(200)((series, service, user_id, unit, attributes), chosen))),
   toJSONString(if(maxIf(length(places), chosen) >= 64, [], groupUniqArrayArrayIf(64)(places, chosen))),
   toJSONString(groupArrayArray(reach))
-FROM (SELECT *, type != '' AND (`attributes`[{p1:String}] = {p2:String}) AS chosen FROM (SELECT type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArrayIf(points, last > fromUnixTimestamp64Nano({from:Int64}, 'UTC')) AS kinds_of_points, min(first) AS since, max(last) AS until,
+FROM (SELECT *, type != '' AND (1) AS allowed, allowed AND (`attributes`[{p1:String}] = {p2:String}) AS chosen FROM (SELECT type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArrayIf(points, last > fromUnixTimestamp64Nano({from:Int64}, 'UTC')) AS kinds_of_points, min(first) AS since, max(last) AS until,
   groupUniqArrayIf(64)([toUInt64(month), shard], type != '') AS places,
   groupUniqArrayIf([toUInt64(month), shard, pos], type = '') AS reach
 FROM `db`.`cpu.series`
@@ -234,12 +234,12 @@ HAVING type = '' OR max(last) > fromUnixTimestamp64Nano({from:Int64}, 'UTC')))
 FORMAT JSONCompactEachRow;
 
 -- found in the list and in rows above it
-SELECT toString(countIf(type != '')), toString(countIf(chosen)), toString(uniqExactIf((unit), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)),
-  toJSONString(arraySort(groupUniqArrayArray(1000)(mapKeys(attributes)))),
+SELECT toString(countIf(allowed)), toString(countIf(chosen)), toString(uniqExactIf((unit), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)),
+  toJSONString(arraySort(groupUniqArrayArrayIf(1000)(mapKeys(attributes), allowed))),
   toJSONString(arrayMap(x -> [toString(tupleElement(x, 1)), tupleElement(x, 2), tupleElement(x, 3), tupleElement(x, 4), toJSONString(tupleElement(x, 5))], groupArrayIf(200)((series, service, user_id, unit, attributes), chosen))),
   toJSONString([]),
   toJSONString([])
-FROM (SELECT *, type != '' AND (`attributes`[{p1:String}] = {p2:String}) AS chosen FROM (SELECT type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArray(points) AS kinds_of_points, min(first) AS since, max(last) AS until
+FROM (SELECT *, type != '' AND (1) AS allowed, allowed AND (`attributes`[{p1:String}] = {p2:String}) AS chosen FROM (SELECT type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArray(points) AS kinds_of_points, min(first) AS since, max(last) AS until
 FROM (SELECT type, series, service, user_id, unit, labels, points, first, last FROM (SELECT type, series, any(toString(service)) AS service, any(user_id) AS user_id, any(toString(unit)) AS unit,
   any(CAST(attributes, 'Map(String, String)')) AS labels, groupUniqArray(toString(points)) AS points, min(ts) AS first, max(ts) AS last
 FROM `db`.`cpu` WHERE type = {metric:String} AND ts > fromUnixTimestamp64Nano({from:Int64}, 'UTC') AND ts <= fromUnixTimestamp64Nano({to:Int64}, 'UTC') AND 1 AND ((month, shard) NOT IN ((202601,0),(202601,72057594037927936)) OR (month = 202601 AND shard = 0 AND pos > 9) OR (month = 202601 AND shard = 72057594037927936 AND pos > 4)) GROUP BY type, series)
