@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -201,10 +202,36 @@ func TestRightsToSend(t *testing.T) {
 			})
 		}
 	}
+	// A listener that other machines reach asks this machine's programs too, whatever they say of themselves.
+	open, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.gateway(func(c *gateway.Config) { c.Tokens, c.OTLPGRPC, c.Topic, c.MetricsTopic = k, open, "app", "app" })
+	beyond, err := grpc.NewClient("127.0.0.1:"+strconv.Itoa(open.Addr().(*net.TCPAddr).Port), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = beyond.Close() })
 	wrong, _ := access.NewSecret()
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+wrong)
-	if _, err := plogotlp.NewGRPCClient(nc).Export(ctx, plogotlp.NewExportRequest()); status.Code(err) != codes.Unauthenticated {
-		t.Errorf("gRPC with a wrong token: %v", err)
+	for _, c := range []struct {
+		name string
+		to   *grpc.ClientConn
+		says []string
+		want codes.Code
+	}{
+		{"a wrong token", nc, []string{"authorization", "Bearer " + wrong}, codes.Unauthenticated},
+		{"two tokens", nc, []string{"authorization", "Bearer " + all[0].secret, "authorization", "Bearer " + wrong}, codes.InvalidArgument},
+		{"two keys", nc, []string{"x-clickhouse-key", wrong, "x-clickhouse-key", wrong}, codes.InvalidArgument},
+		{"a proxy", nc, []string{"x-forwarded-host", "x"}, codes.Unauthenticated},
+		{"no token, from elsewhere", beyond, nil, codes.Unauthenticated},
+		{"a wrong token, from elsewhere", beyond, []string{"authorization", "Bearer " + wrong}, codes.Unauthenticated},
+		{"no token, as if from here", beyond, []string{"x-forwarded-for", "127.0.0.1"}, codes.Unauthenticated},
+	} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), c.says...)
+		if _, err := plogotlp.NewGRPCClient(c.to).Export(ctx, plogotlp.NewExportRequest()); status.Code(err) != c.want {
+			t.Errorf("gRPC with %s: %v", c.name, err)
+		}
 	}
 }
 

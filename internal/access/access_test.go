@@ -304,7 +304,10 @@ func TestAny(t *testing.T) {
 			t.Errorf("%+v: %v", c.who, c.who.Any())
 		}
 	}
-	for name, want := range map[string]bool{"X-Forwarded-For": true, "Forwarded": true, "Via": true, "X-Real-IP": true, "X-Forwarded-User": false, "Accept": false} {
+	for name, want := range map[string]bool{
+		"X-Forwarded-For": true, "Forwarded": true, "Via": true, "X-Real-IP": true, "X-Forwarded-User": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true,
+		"X_Forwarded_For": true, "CF-Connecting-IP": true, "True-Client-IP": true, "X-Client-IP": true, "X-Forwarded": false, "Accept": false, "X-User": false,
+	} {
 		h := http.Header{}
 		h.Set(name, "")
 		if Forwarded(h) != want {

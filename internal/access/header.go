@@ -7,12 +7,20 @@ import (
 	"strings"
 )
 
-// forwarded are headers by which a proxy says that a request is another machine's.
-var forwarded = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip"}
+// forwarded are headers by which a proxy says that a request is another machine's, beside those that begin with forwardedPrefix.
+var forwarded = []string{"Cdn-Loop", "Cf-Connecting-Ip", "Fly-Client-Ip", "Forwarded", "True-Client-Ip", "Via", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Envoy-External-Address", "X-Original-Forwarded-For", "X-Real-Ip"}
 
-// Forwarded reports whether a request came by a proxy: its connection does not tell who asks.
+const forwardedPrefix = "X-Forwarded-"
+
+// Forwarded reports whether a request came by a proxy: its connection does not tell who asks. Any one of the headers tells, whatever is
+// in it: proxies are set up with some of them and not with others.
 func Forwarded(h http.Header) bool {
-	return slices.ContainsFunc(forwarded, func(name string) bool { return len(h.Values(name)) > 0 })
+	for name := range h {
+		if name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")); strings.HasPrefix(name, forwardedPrefix) || slices.Contains(forwarded, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Headers in which clients send secrets.
@@ -20,6 +28,17 @@ const (
 	headerAuthorization = "Authorization"
 	headerClickHouseKey = "X-ClickHouse-Key"
 )
+
+// Several names a header with a secret that a request has more than once; empty: there is none. What is between may have judged by
+// another than SecretOf does.
+func Several(h http.Header) string {
+	for _, name := range []string{headerAuthorization, headerClickHouseKey} {
+		if len(h.Values(name)) > 1 {
+			return name
+		}
+	}
+	return ""
+}
 
 // SecretOf returns the secret of a request, in any of the ways that clients of the protocols have:
 // Authorization as Bearer, as Basic (the password; the user is for people) or as ApiKey (Elastic: base64 of id:key),

@@ -53,6 +53,7 @@ func TestNATSBeyondLoopback(t *testing.T) {
 	ca, clients, dir := certstest.New(t, "ca"), certstest.New(t, "clients"), t.TempDir()
 	cert, key := ca.Files(t, dir, "nats")
 	shown, shownKey := clients.Files(t, dir, "client")
+	others, othersKey := certstest.New(t, "clients").Files(t, dir, "other") // of a CA by the same name
 	files, err := certs.Open(certs.Config{Cert: cert, Key: key, ClientCA: certstest.Write(t, filepath.Join(dir, "clients.crt"), clients.PEM), Require: true, Every: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +85,8 @@ func TestNATSBeyondLoopback(t *testing.T) {
 		"the user of loopback":           {[]nats.Option{trusted, certificate, nats.UserInfo(access.UserLocal, "of "+access.UserLocal)}, "Authorization Violation"},
 		"a wrong password":               {[]nats.Option{trusted, certificate, nats.UserInfo(access.UserOperator, "x")}, "Authorization Violation"},
 		"no certificate":                 {[]nats.Option{trusted, operator}, "tls"}, // the server's alert, or a write that it cut off
+		"another CA's certificate":       {[]nats.Option{trusted, nats.ClientCert(others, othersKey), operator}, "tls"},
+		"the server's own certificate":   {[]nats.Option{trusted, nats.ClientCert(cert, key), operator}, "tls"},
 		"a CA that is not known":         {[]nats.Option{nats.Secure(), certificate, operator}, "unknown authority"},
 		"this machine":                   {[]nats.Option{own, operator}, ""},
 		"this machine, without password": {[]nats.Option{own}, "Authorization Violation"},

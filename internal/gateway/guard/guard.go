@@ -6,7 +6,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"path"
 	"runtime/debug"
+	"strings"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/fanout"
@@ -44,15 +47,24 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 			w.Header().Set(name, value)
 		}
 		ask := askOf(r)
-		if len(r.Header.Values("Authorization")) > 1 {
-			cfg.Fail(w, r, request.Refuse(http.StatusBadRequest, "bad_header", "the request has several Authorization headers", "send one: what is between may have judged by another"))
+		if name := access.Several(r.Header); name != "" {
+			cfg.Fail(w, r, request.Refuse(http.StatusBadRequest, "bad_header", "the request has several "+name+" headers", "send one: what is between may have judged by another"))
 			return
+		}
+		if len(r.TransferEncoding) > 0 && access.Forwarded(r.Header) {
+			// A length beside it was passed over. A proxy that went by that sends the rest of the body as the next request.
+			w.Header().Set("Connection", "close")
 		}
 		if refused := Decide(ask); refused != nil {
 			if cfg.OnRefused != nil {
 				cfg.OnRefused(refused.Code)
 			}
 			cfg.Fail(w, r, refused)
+			return
+		}
+		if to := moved(r.URL); r.Method != http.MethodConnect && to != "" {
+			w.Header().Set("Location", to)
+			cfg.Fail(w, r, request.Refuse(http.StatusTemporaryRedirect, "moved", "the path has a part that is empty, . or ..", "ask for "+to))
 			return
 		}
 		who := access.Almanac
@@ -65,6 +77,26 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
 	})))
+}
+
+// moved is where an address leads whose path has parts that are empty, . or ..; empty: the path is clean. An http.ServeMux would lead there by
+// a page.
+func moved(u *url.URL) string {
+	p := u.EscapedPath()
+	if !strings.HasPrefix(p, "/") {
+		return ""
+	}
+	clean := path.Clean(p)
+	if strings.HasSuffix(p, "/") && clean != "/" {
+		clean += "/"
+	}
+	if clean == p {
+		return ""
+	}
+	if u.RawQuery != "" {
+		clean += "?" + u.RawQuery
+	}
+	return clean
 }
 
 // asked is what tells who sent a request.

@@ -2,6 +2,8 @@ package guard
 
 import (
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,10 +91,51 @@ func TestWhoIsOnLoopback(t *testing.T) {
 func TestOneAuthorization(t *testing.T) {
 	t.Parallel()
 	h := Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was let in") }), Config{Fail: request.Fail})
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/topics", nil)
-	r.Header["Authorization"] = []string{"Bearer a", "Bearer b"}
-	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
-		t.Errorf("%d %s", w.Code, w.Body)
+	for _, name := range []string{"Authorization", "X-Clickhouse-Key"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/topics", nil)
+		r.Header[name] = []string{"Bearer a", "Bearer b"}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+// A path with parts that mean nothing is led to the one without, by an answer that is not a page; what is encoded stays as it is.
+func TestPathsThatAreNotClean(t *testing.T) {
+	t.Parallel()
+	for target, to := range map[string]string{
+		"//v1/topics": "/v1/topics", "/v1//topics?a=%2F": "/v1/topics?a=%2F", "/v1/./topics/": "/v1/topics/", "/t/app/../points/x": "/t/points/x", "/v1/topics/..": "/v1", "///evil.example": "/evil.example",
+		"//evil.example/%2e%2e//x": "/evil.example/%2e%2e/x", "/..": "/", "//": "/", "/": "", "/v1/topics": "", "/v1/topics/": "", "/v1/%2e%2e/topics": "", "/v1/%2f%2fx": "", "/v1/a..b/...": "",
+	} {
+		came := false
+		h := Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came = true }), Config{Fail: request.Fail})
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, nil))
+		if got := w.Header().Get("Location"); got != to || came != (to == "") || !came && (w.Code != http.StatusTemporaryRedirect || w.Header().Get("Content-Type") != "application/json") {
+			t.Errorf("%s: %d to %q, want %q: %s", target, w.Code, got, to, w.Body)
+		}
+	}
+}
+
+// Of a request by a proxy whose body has no length nothing is read as the next request.
+func TestProxiedChunksEndTheirConnection(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }), Config{Fail: request.Fail}))
+	defer srv.Close()
+	for proxy, want := range map[string]int{"": 2, "X-Forwarded-Host: x\r\n": 1} {
+		c, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: 127.0.0.1\r\n"+proxy+"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /y HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(c) // a connection that is closed over what was not read is reset
+		if n := strings.Count(string(got), "HTTP/1.1 200"); n != want {
+			t.Errorf("%q: %d answers, want %d: %s", proxy, n, want, got)
+		}
+		_ = c.Close()
 	}
 }

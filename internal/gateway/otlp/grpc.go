@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -189,12 +190,12 @@ func (in *Input) asked(ctx context.Context, md metadata.MD) (context.Context, er
 	if in.cfg.Who == nil {
 		return access.With(ctx, access.Almanac), nil
 	}
-	if len(md.Get("authorization")) > 1 {
-		return ctx, request.Refuse(http.StatusBadRequest, "bad_header", "the call has several of authorization: send one", "")
-	}
 	h := http.Header{}
 	for name, values := range md {
 		h[http.CanonicalHeaderKey(name)] = values
+	}
+	if name := access.Several(h); name != "" {
+		return ctx, request.Refuse(http.StatusBadRequest, "bad_header", "the call has several of "+strings.ToLower(name)+": send one", "")
 	}
 	a := &access.Asked{Secret: access.SecretOf(h)}
 	if p, ok := peer.FromContext(ctx); ok {
