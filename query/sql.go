@@ -84,7 +84,7 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 	// What ClickHouse refuses is the statement's fault, unless it only had no room
 	// or no time for it.
 	var refused *tables.Error
-	if errors.As(err, &refused) && refused.Code == codeNotAuthenticated {
+	if errors.Is(err, tables.ErrAccount) {
 		return nil, fmt.Errorf("%w: %w", ErrAccount, err)
 	}
 	if errors.As(err, &refused) && (refused.Unwrap() == nil || errors.Is(err, tables.ErrNoTable)) {
@@ -95,9 +95,6 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 
 // codeUnknownIdentifier is ClickHouse's for a column that is not there.
 const codeUnknownIdentifier = 47
-
-// codeNotAuthenticated is ClickHouse's for an account that it does not have, or that has another password.
-const codeNotAuthenticated = 516
 
 // sqlNext is what to do about a refused statement; "" where ClickHouse's text is enough.
 func sqlNext(refused *tables.Error) string {

@@ -105,7 +105,18 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 	if d.dir != "" {
 		private = embedded.AddressesFile(d.dir)
 	}
+	var pages func() (*tables.DB, error)
+	if s.ReadsUser != "" {
+		pages = func() (*tables.DB, error) {
+			as, err := asReads(s, d)
+			if err != nil {
+				return nil, err
+			}
+			return openFixed(as)
+		}
+	}
 	return append([]doctor.Finding{first}, doctor.Run(ctx, doctor.Config{
+		OpenPages: pages,
 		OpenNATS: func(ctx context.Context) (*nats.Conn, *registry.Registry, error) {
 			var err error
 			if c, err = openRegistry(ctx, s, d); err != nil {

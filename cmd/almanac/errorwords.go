@@ -48,6 +48,7 @@ var wordings = []wording{
 	{jetstream.ErrKeyNotFound, "no such entry", "`almanac doctor` looks at the registry"},
 	{jetstream.ErrMsgNotFound, "no such message", "`almanac verify` tells whether something is missing"},
 	{tables.ErrNoSpace, "", "free space on the disk of ClickHouse, then run this again"},
+	{tables.ErrAccount, "", "correct the account or its password in the setting clickhouse; `almanac config clickhouse` prints the accounts that ClickHouse needs"},
 	{tables.ErrUnreachable, "", "start it, or name another with --clickhouse"},
 	{context.DeadlineExceeded, "no answer in time", "try again; `almanac doctor` looks at both servers"},
 }

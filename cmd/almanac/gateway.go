@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -108,7 +109,11 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			}
 			parts.Reads.TopicSQL = !one.d.followClickHouse && parts.Reads.Password != "" // of a server whose accounts are its owner's to make
 			in.measure(&parts, reg)
-			in.probe(func(context.Context) []ops.Reason { return append(natsTrouble(nc), stalled(parts.Pool)...) })
+			reads := newReadsProbe(one, db, pages)
+			parts.Background = append(parts.Background, reads.Run)
+			in.probe(func(context.Context) []ops.Reason {
+				return slices.Concat(natsTrouble(nc), stalled(parts.Pool), reads.trouble())
+			})
 			g.Open(parts)
 			return nil
 		})
@@ -124,13 +129,10 @@ func (o *single) pages(db *tables.DB, reg *registry.Registry) (*tables.DB, error
 	if o.s.ReadsUser == "" {
 		return db, nil
 	}
-	at, err := url.Parse(o.d.clickhouse)
+	d, err := asReads(o.s, o.d)
 	if err != nil {
-		return nil, configError{errors.New("the address of ClickHouse is not a URL")} // the error has its password
+		return nil, err
 	}
-	at.User = url.UserPassword(o.s.ReadsUser, o.s.ReadsPassword)
-	d := o.d
-	d.clickhouse = at.String()
 	pages, err := openTables(d)
 	if err != nil {
 		return nil, err
@@ -138,6 +140,17 @@ func (o *single) pages(db *tables.DB, reg *registry.Registry) (*tables.DB, error
 	pages.MeantFor(reg)
 	o.later(func() { _ = pages.Close() })
 	return pages, nil
+}
+
+// asReads are the endpoints with the account that the settings name for reads.
+func asReads(s *settings, d endpoints) (endpoints, error) {
+	at, err := url.Parse(d.clickhouse)
+	if err != nil {
+		return d, configError{errors.New("the address of ClickHouse is not a URL")} // the error has its password
+	}
+	at.User = url.UserPassword(s.ReadsUser, s.ReadsPassword)
+	d.clickhouse = at.String()
+	return d, nil
 }
 
 // inputs are the listeners of a gateway.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 func (a *app) readyCommand() *cobra.Command {
 	words := ""
 	for _, w := range ops.Words {
-		words += fmt.Sprintf("\n  %-12s %s", w.Word, w.Means)
+		words += fmt.Sprintf("\n  %-15s %s", w.Word, w.Means)
 	}
 	cmd := &cobra.Command{
 		Use:   "ready",
@@ -56,7 +57,7 @@ func (a *app) isReady(ctx context.Context, cmd *cobra.Command, _ []string) error
 		if now.Ready {
 			text = "ready\n"
 		}
-		for _, r := range now.Reasons {
+		for _, r := range slices.Concat(now.Reasons, now.Impaired) {
 			text += printableLines(r.String()) + "\n"
 		}
 		if _, err := fmt.Fprint(a.stdout, text); err != nil {

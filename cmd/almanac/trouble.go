@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/ops"
+	"github.com/almanac-events/almanac/internal/tables"
 )
 
 // natsTrouble is why a connection cannot be used now.
@@ -22,6 +23,9 @@ func natsTrouble(nc *nats.Conn) []ops.Reason {
 func clickHouseTrouble(err error) []ops.Reason {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, tables.ErrAccount) {
+		return []ops.Reason{ops.Because(ops.Unaccepted, "%s", inWords(err))}
 	}
 	return []ops.Reason{ops.Because(ops.Away, "no answer of ClickHouse: %v", err)}
 }
@@ -49,5 +53,9 @@ func stalled(p *pool.Pool) []ops.Reason {
 
 // waitsFor is what a start that failed, and is tried again, waits for.
 func waitsFor(err error) ops.Reason {
-	return ops.Because(ops.Away, "not ready yet, trying again: %s", inWords(err))
+	word := ops.Away
+	if errors.Is(err, tables.ErrAccount) {
+		word = ops.Unaccepted
+	}
+	return ops.Because(word, "not ready yet, trying again: %s", inWords(err))
 }

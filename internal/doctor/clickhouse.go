@@ -19,8 +19,11 @@ func (c *check) clickhouse(ctx context.Context) bool {
 	c.db = db
 	version, err := db.Ping(ctx)
 	do := "start the server, or give another by --clickhouse"
-	if errors.Is(err, tables.ErrOldServer) {
+	switch {
+	case errors.Is(err, tables.ErrOldServer):
 		do = "update it"
+	case errors.Is(err, tables.ErrAccount):
+		do = "" // as it is translated
 	}
 	if !c.result("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) {
 		return false

@@ -30,6 +30,9 @@ func (c *check) process(ctx context.Context) {
 	if !c.result("process", err, "look at the log of almanac up", "%s says it is ready", c.cfg.HTTP) {
 		return
 	}
+	for _, r := range ready.Impaired {
+		c.note("process", Fail, "look at the log of the process", "%s", r.String())
+	}
 	if ready.Sync == SyncAlways {
 		c.note("fsync", OK, "", "NATS writes to disk before it acknowledges")
 		return

@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/tables"
 )
 
 // rights asks ClickHouse whether the account that is connected may do what its namesake in Almanac's table may, or the operator
@@ -16,8 +18,35 @@ func (c *check) rights(ctx context.Context) {
 		c.result("ClickHouse account", err, "", "")
 		return
 	}
-	user := workOf(name)
-	missing, err := lacking(user.Rights(c.db.Database), func(r access.TableGrant) (bool, error) { return c.db.Has(ctx, r.Rights, r.On) })
+	c.rightsOf(ctx, c.db, name, workOf(name))
+}
+
+// pages looks at the account that a gateway reads by, where the settings have one.
+func (c *check) pages(ctx context.Context) {
+	if c.cfg.OpenPages == nil {
+		return
+	}
+	db, err := c.cfg.OpenPages()
+	if err != nil {
+		c.result("ClickHouse account", err, "", "")
+		return
+	}
+	defer func() { _ = db.Close() }()
+	name, err := db.CurrentUser(ctx)
+	if err != nil {
+		if errors.Is(err, tables.ErrAccount) {
+			c.note("ClickHouse account", Fail, "correct clickhouse_reads, or make the account: `almanac config clickhouse` prints it", "ClickHouse refuses the account of clickhouse_reads, or its password: the gateway's pages, counts, tails and series are not answered")
+			return
+		}
+		c.result("ClickHouse account", err, "", "")
+		return
+	}
+	c.rightsOf(ctx, db, name, workOf(access.UserGateway))
+}
+
+// rightsOf looks whether the account that a connection has may do what one of Almanac's table may.
+func (c *check) rightsOf(ctx context.Context, db *tables.DB, name string, user *access.ClickHouseUser) {
+	missing, err := lacking(user.Rights(db.Database), func(r access.TableGrant) (bool, error) { return db.Has(ctx, r.Rights, r.On) })
 	switch {
 	case err != nil:
 		c.result("ClickHouse account", err, "", "")

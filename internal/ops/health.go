@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,7 +54,7 @@ func New(cfg Config) *Health {
 // Starts says how far the start has come, or what it waits for.
 func (h *Health) Starts(r Reason) { h.starting.Store(&r) }
 
-// Probe says how to ask why the process cannot work; from then on it may be ready.
+// Probe says how to ask what the process cannot do; from then on it may be ready.
 func (h *Health) Probe(ask func(context.Context) []Reason) {
 	ask = shared(ask)
 	h.ask.Store(&ask)
@@ -79,7 +80,14 @@ func (h *Health) metrics(w http.ResponseWriter, r *http.Request) {
 func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), Wait)
 	defer cancel()
-	now := Readiness{Reasons: append([]Reason{}, h.Reasons(ctx)...)}
+	now := Readiness{Reasons: []Reason{}}
+	for _, r := range h.asked(ctx) {
+		if r.Partial {
+			now.Impaired = append(now.Impaired, r)
+		} else {
+			now.Reasons = append(now.Reasons, r)
+		}
+	}
 	code := http.StatusOK
 	if now.Ready = len(now.Reasons) == 0; !now.Ready {
 		code = http.StatusServiceUnavailable
@@ -95,6 +103,11 @@ func (h *Health) Ready(ctx context.Context) bool { return len(h.Reasons(ctx)) ==
 
 // Reasons returns why the process cannot do its work; none: it can.
 func (h *Health) Reasons(ctx context.Context) []Reason {
+	return slices.DeleteFunc(slices.Clone(h.asked(ctx)), func(r Reason) bool { return r.Partial })
+}
+
+// asked is what the process cannot do now.
+func (h *Health) asked(ctx context.Context) []Reason {
 	switch ask := h.ask.Load(); {
 	case h.draining.Load():
 		return []Reason{Because(Draining, "a signal asked this process to stop")}

@@ -7,13 +7,14 @@ type Word string
 
 // All words that there are.
 const (
-	Starting   Word = "starting"    // it does not have its servers yet
-	Recovering Word = "recovering"  // what is stored is read, or made again
-	Draining   Word = "draining"    // a signal asked it to stop
-	Away       Word = "server_away" // NATS or ClickHouse does not answer
-	StreamFull Word = "stream_full" // EVENTS has no room
-	DiskFull   Word = "disk_full"   // NATS stores nothing for want of room on its disk
-	Stalled    Word = "stalled"     // events are sent, and nothing acknowledges them
+	Starting   Word = "starting"        // it does not have its servers yet
+	Recovering Word = "recovering"      // what is stored is read, or made again
+	Draining   Word = "draining"        // a signal asked it to stop
+	Away       Word = "server_away"     // NATS or ClickHouse does not answer
+	Unaccepted Word = "account_refused" // NATS or ClickHouse refuses the account
+	StreamFull Word = "stream_full"     // EVENTS has no room
+	DiskFull   Word = "disk_full"       // NATS stores nothing for want of room on its disk
+	Stalled    Word = "stalled"         // events are sent, and nothing acknowledges them
 )
 
 // Words are all of them, with what each means.
@@ -25,16 +26,19 @@ var Words = []struct {
 	{Recovering, "it reads or restores what is stored"},
 	{Draining, "a signal asked it to stop"},
 	{Away, "NATS or ClickHouse does not answer"},
+	{Unaccepted, "NATS or ClickHouse refuses the account of the process, or its password"},
 	{StreamFull, "the stream EVENTS has no room for more"},
 	{DiskFull, "NATS stores nothing, because its disk is full or failing"},
 	{Stalled, "events are sent to NATS and are not acknowledged"},
 }
 
-// Reason is why a process is not ready.
+// Reason is why a process is not ready, or what it cannot do although it is.
 type Reason struct {
 	Word Word `json:"reason"`
 	// Says is what happened, for people.
 	Says string `json:"message"`
+	// Partial says that the process does its main work all the same.
+	Partial bool `json:"-"`
 }
 
 // String returns both.
@@ -42,13 +46,15 @@ func (r Reason) String() string { return string(r.Word) + ": " + r.Says }
 
 // Because makes a reason.
 func Because(w Word, format string, args ...any) Reason {
-	return Reason{w, fmt.Sprintf(format, args...)}
+	return Reason{Word: w, Says: fmt.Sprintf(format, args...)}
 }
 
 // Readiness is what /readyz answers with.
 type Readiness struct {
 	Ready   bool     `json:"ready"`
 	Reasons []Reason `json:"reasons"`
+	// Impaired is what the process cannot do, whether it is ready or not.
+	Impaired []Reason `json:"impaired,omitempty"`
 	// Sync is how the server writes to disk ("always"); empty where that is not known.
 	Sync string `json:"sync"`
 }

@@ -52,6 +52,8 @@ var (
 	ErrForeignTable = errors.New("unsupported table engine")
 	// ErrNoCold: a topic's closed shards are to move, and ClickHouse has no volume for them.
 	ErrNoCold = errors.New("no cold volume")
+	// ErrAccount: the server has no such account, or it has another password.
+	ErrAccount = errors.New("ClickHouse refuses the account")
 	// ErrOldServer: the server lacks what Almanac stands on.
 	ErrOldServer = errors.New("ClickHouse is too old")
 
@@ -82,6 +84,7 @@ const (
 	codeCannotOptimize = 388
 	codeThrowIf        = 395
 	codeConstraint     = 469
+	codeAuthentication = 516
 )
 
 // The texts of the insert's assertions.
@@ -164,6 +167,8 @@ func (e *Error) Unwrap() error {
 		return ErrNoTable
 	case e.Code == codeNotEnoughSpace:
 		return ErrNoSpace
+	case e.Code == codeAuthentication:
+		return ErrAccount
 	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID || e.Code == codeCannotOptimize ||
 		e.Code == codeTooManyQueries || e.Code == codeTimeout:
 		return ErrBusy

@@ -13,6 +13,15 @@ func (db *DB) CurrentUser(ctx context.Context) (name string, err error) {
 	return name, nil
 }
 
+// Accepts asks whether the server answers another account: ErrAccount where it refuses that.
+func (db *DB) Accepts(ctx context.Context, user, password string) error {
+	body, err := db.Select(ctx, &Select{SQL: "SELECT 1", User: user, Password: password})
+	if err != nil {
+		return err
+	}
+	return body.Close()
+}
+
 // Has reports whether the account has a right on tables, both as GRANT takes them.
 func (db *DB) Has(ctx context.Context, right, on string) (bool, error) {
 	var n uint8
