@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"google.golang.org/grpc"
@@ -256,6 +258,7 @@ func (e *env) tailEnds(t *testing.T, base, path string, all []holder) {
 		}
 		ended <- err
 	}()
+	loki := tailLoki(t, base, http.Header{"Authorization": {"Bearer " + all[i].secret}}, "query", `{topic="app"}`)
 	err = keep.Change(path, func(tokens []access.Token) ([]access.Token, error) {
 		return slices.DeleteFunc(tokens, func(t access.Token) bool { return t.Name == all[i].name }), nil
 	})
@@ -269,6 +272,11 @@ func (e *env) tailEnds(t *testing.T, base, path string, all []holder) {
 		}
 	case <-time.After(2 * time.Minute):
 		t.Error("it goes on")
+	}
+	reading, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	if _, _, err := loki.conn.Read(reading); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+		t.Errorf("Loki's ends with %v", err)
 	}
 }
 

@@ -30,6 +30,10 @@ type TailRequest struct {
 	// Since, without From, begins with what was routed at that time. Neither: with
 	// what is routed from now on.
 	Since time.Time
+	// Placed, when set, is called once the tail has its place: what is wrong with the request was an error before.
+	Placed func() error
+	// Skip, when set, is asked for each frame, by where it was in EVENTS, whether its events are left out.
+	Skip func(schemas.Source) bool
 	// Note, when set, hears what the reader should know: that the servers are
 	// away, or that a part of what was asked for is no longer in the stream.
 	Note func(string)
@@ -67,7 +71,12 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
-	t := &tailing{r: r, topic: topic, src: req.Where, began: began, where: where, fields: fields, at: at, known: streams.EndOf(end), f: f, note: req.Note}
+	t := &tailing{r: r, topic: topic, src: req.Where, began: began, where: where, fields: fields, at: at, known: streams.EndOf(end), f: f, note: req.Note, skip: req.Skip}
+	if req.Placed != nil {
+		if err := req.Placed(); err != nil {
+			return err
+		}
+	}
 	for pause := (backoff.Backoff{Least: tailPause, Most: maxTailPause}); ; {
 		began := t.at
 		err := t.follow(ctx)
@@ -87,6 +96,32 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 			return err
 		}
 	}
+}
+
+// TailEnd is where the streams end.
+type TailEnd struct {
+	// Pos is where a tail has what is routed from now on.
+	Pos string
+	// Accepted is the last message of EVENTS. What a reader asks for now has all events up to it.
+	Accepted schemas.Source
+}
+
+// Has reports whether a message of EVENTS is one up to the end.
+func (e *TailEnd) Has(m schemas.Source) bool {
+	return m.Seq <= e.Accepted.Seq && m.Stored <= e.Accepted.Stored // a number is given again where EVENTS loses its end
+}
+
+// TailEnd returns the end as it is now.
+func (r *Reader) TailEnd(ctx context.Context) (end TailEnd, err error) {
+	events, err := streams.Info(ctx, r.js, schemas.StreamEvents)
+	if err != nil {
+		return end, fmt.Errorf("query: %w", err)
+	}
+	shards, err := streams.Info(ctx, r.js, schemas.StreamShards)
+	if err != nil {
+		return end, fmt.Errorf("query: %w", err)
+	}
+	return TailEnd{tailPos{seq: shards.State.LastSeq + 1}.String(), streams.EndOf(events)}, nil
 }
 
 // tailPause is how long a tail waits before it asks again servers that were away,
@@ -113,6 +148,7 @@ type tailing struct {
 	known  schemas.Source // a message of the stream, or its end, that stood before
 	f      func(pos string, event json.RawMessage) error
 	note   func(string)
+	skip   func(schemas.Source) bool // nil: none
 }
 
 // givenAgain is that the stream lost its end and gives its sequences again.
@@ -228,6 +264,9 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 	ref, err2 := schemas.ParseShardSubject(msg.Subject)
 	if err != nil || err2 != nil || p.Cleared != "" {
 		return nil // no frame, so no event; verify names what should be one
+	}
+	if t.skip != nil && t.skip(p.Source()) {
+		return nil
 	}
 	erasures, err := t.r.ledger.Of(ctx, t.topic.Name)
 	if err != nil {

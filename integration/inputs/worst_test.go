@@ -183,6 +183,13 @@ func worstOf() map[string][]worst {
 		all["POST "+loki+rest] = logQL(rest, "match[]", `{}`)[10:11]
 	}
 	all["GET "+loki+"query_range"] = append(all["GET "+loki+"query_range"], asks("query", `rate({}[1ms])`, "start", "0", "end", "4102444800", "step", "1"), asks("query", `rate({}[9999999h])`, "start", "1764000000", "end", "1764010999", "step", "1"))
+	for _, w := range logQL("tail", "delay_for", "5") {
+		if w.body != "" {
+			continue
+		}
+		w.endless, w.headers = true, []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+		all["GET "+loki+"tail"] = append(all["GET "+loki+"tail"], w)
+	}
 	for _, below := range []string{"", "/t/{topic}"} {
 		prom := below + "/api/v1/"
 		all["GET "+prom+"query"] = expressions("time", "1770000000")

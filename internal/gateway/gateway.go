@@ -187,7 +187,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping, reads.Rates = g.stopped, g.parts.Pool
 		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
-		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader)}).Add(mux)
+		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped}).Add(mux)
 		served := api.New(reads)
 		served.Add(mux)
 		g.parts.Background = append(g.parts.Background, served.Run)

@@ -13,6 +13,9 @@
 // labelfilter.go, parser.go, format.go). selection makes one filter of the matchers and filters that --where can say. The others stay
 // stages (where.go). An Engine reads by package query: lines and numbers are as fresh and as exact as its pages and counts.
 //
+// A Tail reads lines that were there and follows what comes, by Reader.Tail of each topic. What waits for its reader is in one bounded queue
+// (tailqueue.go).
+//
 // # Where it differs from Loki
 //
 // A comparison with a number holds for no value that is not one. Loki keeps such a line, with an error. The parser json leaves a line

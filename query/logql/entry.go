@@ -13,6 +13,8 @@ type Entry struct {
 	// Stream names the stream of the event. Structured is what else the event has: its other columns and attributes.
 	// Parsed is what stages made. A name is in one of them.
 	Stream, Structured, Parsed map[string]string
+
+	topic, id string // of the event, whatever stages make of its labels
 }
 
 // The labels by which a stage says what it could not do.

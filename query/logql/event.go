@@ -26,6 +26,8 @@ func (f *topicFields) entry(event []byte) (*Entry, error) {
 	}
 	e := &Entry{Ts: at.UnixNano(), Stream: map[string]string{LabelTopic: f.topic.Name}, Structured: map[string]string{}}
 	e.Line, _ = all[schemas.ColMessage].(string)
+	e.topic = f.topic.Name
+	e.id, _ = all[schemas.ColID].(string)
 	delete(all, schemas.ColTs)
 	delete(all, schemas.ColMessage)
 	attributes, _ := all[schemas.ColAttributes].(map[string]any)

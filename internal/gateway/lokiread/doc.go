@@ -8,12 +8,13 @@
 //	series, index/stats, index/volume(_range) which streams there are, and how much they have
 //	detected_labels, detected_fields         what the newest lines have
 //	detected_field/NAME/values               and the values of one field
+//	tail                                     lines as they are routed, over a WebSocket
 //	patterns                                 none: an empty list
 //	status/buildinfo                         so that clients know what to ask for
 //
 // All lie below /loki/api/v1, and below /t/TOPIC/loki/api/v1 for one topic. Without a topic in the path X-Scope-OrgID names it,
 // where it is written as names of topics are; else a query is over all topics that who asks may read, and the label topic tells them apart. Each
-// takes GET, and POST with a form. Paths, parameters and answers are Loki's own, and documented there.
+// takes GET, and POST with a form; tail GET alone. Paths, parameters and answers are Loki's own, and documented there.
 //
 // # Who is authoritative
 //

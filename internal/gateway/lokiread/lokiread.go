@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/request"
@@ -35,16 +37,21 @@ type Config struct {
 	Anyone bool
 	// Version of this program, for buildinfo.
 	Version string
+	// Stopping is closed when tails are to end; nil: they end with their clients.
+	Stopping <-chan struct{}
 }
 
 // API serves reads.
 type API struct {
 	cfg   Config
 	slots chan struct{}
+	tails *semaphore.Weighted // topics that are followed
 }
 
 // New prepares the API.
-func New(cfg Config) *API { return &API{cfg: cfg, slots: make(chan struct{}, maxQueries)} }
+func New(cfg Config) *API {
+	return &API{cfg: cfg, slots: make(chan struct{}, maxQueries), tails: semaphore.NewWeighted(maxFollowed)}
+}
 
 // Path of the API, after /t/TOPIC or nothing.
 const Path = "/loki/api/v1/"
@@ -62,6 +69,9 @@ func (a *API) Add(mux *http.ServeMux) {
 			mux.HandleFunc("GET "+below+Path+path, a.handle(f))
 			mux.HandleFunc("POST "+below+Path+path, a.handle(f))
 		}
+	}
+	for _, below := range []string{"", "/t/{topic}"} {
+		mux.HandleFunc("GET "+below+Path+"tail", a.tail)
 	}
 }
 
@@ -93,21 +103,14 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			fail(w, badRequest("the form cannot be read: %v", err))
 			return
 		}
-		select {
-		case a.slots <- struct{}{}:
-		default:
-			fail(w, &refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d queries are under way; ask again in a second", maxQueries)})
+		if !take(a.slots) {
+			fail(w, tooMany())
 			return
 		}
 		defer func() { <-a.slots }()
-		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error {
-			if now.Where != who.Where || scope.Topic == "" && !slices.EqualFunc(now.Grants, who.Grants, same) {
-				return access.ErrUnauthenticated // it asks again, within what it may now
-			}
-			return a.may(now, scope.Topic)
-		})
+		allowed, stop := a.whileAllowed(r.Context(), who, scope)
 		defer stop()
-		ctx, cancel := context.WithTimeout(filter.WithLimit(allowed, who.Where), maxTime)
+		ctx, cancel := context.WithTimeout(allowed, maxTime)
 		defer cancel()
 		answer, err := f(r.WithContext(ctx), scope)
 		if lost := request.Lost(ctx); err != nil && lost != nil {
@@ -119,6 +122,30 @@ func (a *API) handle(f serve) http.HandlerFunc {
 		}
 		write(w, answer)
 	}
+}
+
+func take(slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func tooMany() error {
+	return &refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d queries are under way; ask again in a second", maxQueries)}
+}
+
+// whileAllowed returns a context that has the row limit of who asks, and ends when the right changes.
+func (a *API) whileAllowed(ctx context.Context, who *access.Principal, scope logql.Scope) (_ context.Context, stop func()) {
+	ctx, stop = request.WhileAllowed(ctx, func(now *access.Principal) error {
+		if now.Where != who.Where || scope.Topic == "" && !slices.EqualFunc(now.Grants, who.Grants, same) {
+			return access.ErrUnauthenticated // it asks again, within what it may now
+		}
+		return a.may(now, scope.Topic)
+	})
+	return filter.WithLimit(ctx, who.Where), stop
 }
 
 func same(a, b access.Grant) bool { return a.Role == b.Role && slices.Equal(a.Topics, b.Topics) }

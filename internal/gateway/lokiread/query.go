@@ -16,6 +16,11 @@ const (
 	categorized = "categorize-labels"
 )
 
+// comesApart reports whether a client asks for that.
+func comesApart(r *http.Request) bool {
+	return strings.Contains(r.Header.Get(flagsHeader), categorized)
+}
+
 // result is the data of an answer.
 type result struct {
 	ResultType    string         `json:"resultType"`
@@ -158,7 +163,7 @@ func (a *API) lines(r *http.Request, s logql.Scope, p *logql.Pipeline, from, to 
 		return nil, err
 	}
 	out := result{ResultType: "streams", Stats: map[string]any{}}
-	apart := strings.Contains(r.Header.Get(flagsHeader), categorized)
+	apart := comesApart(r)
 	if apart {
 		out.EncodingFlags = []string{categorized}
 	}
@@ -170,10 +175,7 @@ func (a *API) lines(r *http.Request, s logql.Scope, p *logql.Pipeline, from, to 
 func streams(all []*logql.Entry, apart bool) []*stream {
 	out, by := []*stream{}, map[string]*stream{}
 	for _, e := range all {
-		labels := e.Stream
-		if !apart {
-			labels = e.Labels()
-		}
+		labels := labelsOf(e, apart)
 		key := logql.FormatLabels(labels)
 		into := by[key]
 		if into == nil {
@@ -181,18 +183,31 @@ func streams(all []*logql.Entry, apart bool) []*stream {
 			by[key] = into
 			out = append(out, into)
 		}
-		value := []any{strconv.FormatInt(e.Ts, 10), e.Line}
-		if apart {
-			more := map[string]any{}
-			if len(e.Structured) > 0 {
-				more["structuredMetadata"] = e.Structured
-			}
-			if len(e.Parsed) > 0 {
-				more["parsed"] = e.Parsed
-			}
-			value = append(value, more)
-		}
-		into.Values = append(into.Values, value)
+		into.Values = append(into.Values, valueOf(e, apart))
 	}
 	return out
+}
+
+// labelsOf are the labels by which lines are grouped.
+func labelsOf(e *logql.Entry, apart bool) map[string]string {
+	if apart {
+		return e.Stream
+	}
+	return e.Labels()
+}
+
+// valueOf is a line with its time, and with what else it has where that comes apart.
+func valueOf(e *logql.Entry, apart bool) []any {
+	value := []any{strconv.FormatInt(e.Ts, 10), e.Line}
+	if !apart {
+		return value
+	}
+	more := map[string]any{}
+	if len(e.Structured) > 0 {
+		more["structuredMetadata"] = e.Structured
+	}
+	if len(e.Parsed) > 0 {
+		more["parsed"] = e.Parsed
+	}
+	return append(value, more)
 }
