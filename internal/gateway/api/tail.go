@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 )
 
-// beatEvery is how often a tail without events says that it is there.
+// beatEvery is how often a tail without events says that it is there, after it said so at once.
 const beatEvery = 15 * time.Second
 
 // addTail adds the tail.
@@ -51,7 +51,10 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		req.From = last
 	}
 	out := &stream{w: w, rc: http.NewResponseController(w), sse: !strings.Contains(r.Header.Get("Accept"), "ndjson")}
-	go out.beat(ctx, cancel)
+	req.Placed = func() error {
+		go out.beat(ctx, cancel)
+		return out.write(out.comment("tail"))
+	}
 	err := a.cfg.Reader.Tail(ctx, req, out.event)
 	lost := request.Lost(ctx)
 	if lost == nil && (err == nil || ctx.Err() != nil) {
@@ -93,14 +96,18 @@ func (s *stream) event(pos string, event json.RawMessage) error {
 	return s.write(fmt.Sprintf("%s,\"_pos\":%q}\n", text, pos))
 }
 
+// comment is what says nothing of events: an empty line in NDJSON.
+func (s *stream) comment(text string) string {
+	if s.sse {
+		return ": " + text + "\n\n"
+	}
+	return "\n"
+}
+
 // beat tells a client, and everything between, that the tail is there.
 func (s *stream) beat(ctx context.Context, cancel context.CancelFunc) {
-	text := ": beat\n\n"
-	if !s.sse {
-		text = "\n"
-	}
 	for range backoff.Ticks(ctx, beatEvery) {
-		if s.write(text) != nil {
+		if s.write(s.comment("beat")) != nil {
 			cancel()
 			return
 		}
