@@ -23,12 +23,12 @@ import (
 
 // lokiTail is a client of Loki's tail.
 type lokiTail struct {
-	t    *testing.T
+	t    testing.TB
 	conn *websocket.Conn
 }
 
 // tailLoki opens a tail; pairs are its parameters.
-func tailLoki(t *testing.T, base string, header http.Header, pairs ...string) *lokiTail {
+func tailLoki(t testing.TB, base string, header http.Header, pairs ...string) *lokiTail {
 	t.Helper()
 	conn, resp, err := dialLoki(t.Context(), base, header, pairs...)
 	if err != nil {

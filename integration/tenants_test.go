@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -232,6 +233,7 @@ func (s *tenants) tails() {
 			return fmt.Errorf("the tail shows nothing yet")
 		}
 	})
+	s.lokiTail()
 }
 
 // keep keeps a value of an event for parameters.
@@ -270,6 +272,26 @@ func (s *tenants) tail(secret, params string, n int) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// lokiTail follows app by Loki's API: what was before and what comes is the first tenant's alone.
+func (s *tenants) lokiTail() {
+	s.t.Helper()
+	l := tailLoki(s.t, s.base, http.Header{"Authorization": {"Bearer " + s.own}}, "query", `{topic="app"}`, "limit", "5000", "start", strconv.FormatInt(s.begin.Add(-24*time.Hour).UnixNano(), 10))
+	lines := l.some(30)
+	s.publish(func(tenant, word string) producer.Event {
+		ev := s.event(3, tenant, word)
+		ev.Message = "followed"
+		return ev
+	})
+	for !slices.ContainsFunc(lines, func(one lokiLine) bool { return one.line == "followed" }) {
+		lines = append(lines, l.read()...)
+	}
+	for _, one := range lines {
+		if text := fmt.Sprint(one); strings.Contains(text, otherWord) || !strings.Contains(text, ownWord) {
+			s.t.Errorf("Loki's tail shows %s", text)
+		}
+	}
 }
 
 // Two tenants of one topic, by token: whatever the one asks, it is answered as if the other were not there, and what cannot be
