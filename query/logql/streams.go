@@ -3,6 +3,7 @@ package logql
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/budget"
@@ -80,9 +81,14 @@ func (e *Engine) Counts(ctx context.Context, s Scope, req *CountsRequest) ([]Lab
 	return out, nil
 }
 
-// ParsedJSON returns what the parser json would make of a line. The entry stays as it is.
-func ParsedJSON(e *Entry) map[string]string {
+// Parsed returns what the parser that is for a line would make of it, and the parser's name: json where the line begins as an object, else
+// logfmt. The entry stays as it is.
+func Parsed(e *Entry) (fields map[string]string, parser string) {
 	probe := &Entry{Line: e.Line, Stream: e.Stream, Structured: e.Structured}
-	(&jsonParser{}).apply(probe)
-	return probe.Parsed
+	if strings.HasPrefix(strings.TrimLeft(e.Line, " \t\r\n"), "{") {
+		(&jsonParser{}).apply(probe)
+		return probe.Parsed, "json"
+	}
+	(&logfmtParser{}).apply(probe)
+	return probe.Parsed, "logfmt"
 }

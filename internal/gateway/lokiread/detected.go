@@ -84,13 +84,13 @@ func (a *API) detect(r *http.Request, s logql.Scope) ([]*detected, error) {
 	by := map[string]*detected{}
 	for _, e := range lines {
 		for name, v := range e.Structured {
-			see(by, name, v, nil)
+			see(by, name, v, "")
 		}
-		for name, v := range e.Parsed {
-			see(by, name, v, []string{"json"})
-		}
-		for name, v := range logql.ParsedJSON(e) {
-			see(by, name, v, []string{"json"})
+		fields, parser := logql.Parsed(e)
+		for _, from := range []map[string]string{e.Parsed, fields} {
+			for name, v := range from {
+				see(by, name, v, parser)
+			}
 		}
 	}
 	out := make([]*detected, 0, len(by))
@@ -105,19 +105,23 @@ func (a *API) detect(r *http.Request, s logql.Scope) ([]*detected, error) {
 }
 
 // see adds a value of a field. The type is the one that all values have.
-func see(by map[string]*detected, name, value string, parsers []string) {
+func see(by map[string]*detected, name, value, parser string) {
 	if strings.HasPrefix(name, "__") {
 		return
 	}
 	kind, f := typeOf(value), by[name]
 	if f == nil {
-		f = &detected{Label: name, Type: kind, Parsers: parsers, values: map[string]bool{}}
+		f = &detected{Label: name, Type: kind, values: map[string]bool{}}
 		by[name] = f
 	}
 	if numbers := (kind == "int" || kind == "float") && (f.Type == "int" || f.Type == "float"); f.Type != kind && numbers {
 		f.Type = "float"
 	} else if f.Type != kind {
 		f.Type = "string"
+	}
+	if parser != "" && !slices.Contains(f.Parsers, parser) {
+		f.Parsers = append(f.Parsers, parser)
+		slices.Sort(f.Parsers)
 	}
 	f.values[value] = true
 }
