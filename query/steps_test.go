@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func zoneOf(t *testing.T, name string) *time.Location {
@@ -97,3 +99,44 @@ func TestWeeksBeginOnMonday(t *testing.T) {
 		}
 	}
 }
+
+// TestStepOf asks for numbers of buckets over ranges of every length: the step is round, there are no more buckets, and the next shorter
+// step would give more.
+func TestStepOf(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 3, 28, 22, 17, 3, 141592653, time.UTC)
+	for text, want := range map[string]string{"1s": "20ms", "1m": "1s", "1h": "1m", "6h": "10m", "1d": "30m", "7d": "3h", "30d": "12h", "365d": "168h", "3650d": "2mo"} {
+		length, ok := schemas.ParseSpan(text)
+		if !ok {
+			t.Fatal(text)
+		}
+		for _, zone := range []string{"", "UTC"} {
+			s, err := StepOf(62, from, from.Add(length), zone)
+			if err != nil || s.String() != want {
+				t.Errorf("62 buckets of %s: %v %v, want %s", text, s, err, want)
+			}
+		}
+	}
+	for n := 2; n <= MaxBuckets; n += 37 {
+		for length := time.Millisecond; length < 30*365*day; length *= 7 {
+			to := from.Add(length)
+			s, err := StepOf(n, from, to, "Europe/Vienna")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.number(to.UnixNano()-1) - s.number(from.UnixNano()) + 1; got > int64(n) {
+				t.Errorf("%d buckets of %s by %s, want %d at the most", got, length, s, n)
+			}
+		}
+	}
+	for name, err := range map[string]error{
+		"no from": second(StepOf(60, time.Time{}, from, "")), "one": second(StepOf(1, from, from.Add(1), "")), "too many": second(StepOf(MaxBuckets+1, from, from.Add(1), "")),
+		"the other way": second(StepOf(60, from, from.Add(-1), "")), "no zone": second(StepOf(60, from, from.Add(1), "Nowhere")),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -26,6 +26,7 @@ var (
 			inTopic, from, to, where,
 			{Name: "by", Help: "split by `COLUMN` (level, service, type or a promoted lowcardinality field)"},
 			{Name: "step", Help: "`LENGTH` of a bucket, such as 1m, 7d or 1mo"},
+			{Name: "buckets", Kind: Number, Least: 2, Most: query.MaxBuckets, Help: fmt.Sprintf("in place of step: the shortest round step by which the range has so many at the most, 2 to %d", query.MaxBuckets)},
 			{Name: "zone", Help: "the time `ZONE` in which days, weeks and months begin, such as Europe/Vienna (default UTC)"},
 		},
 		Answers: ok("Histogram"),

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
@@ -44,13 +46,21 @@ func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {
 	req := query.HistogramRequest{
 		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), By: p.text("by"),
 	}
-	step, zone := p.text("step"), p.text("zone")
+	step, zone, buckets := p.text("step"), p.text("zone"), p.number("buckets")
+	if step != "" && buckets > 0 {
+		p.bad("buckets", "left out where step is given")
+	}
 	if err := p.end(); err != nil {
 		return nil, err
 	}
 	var err error
-	if req.Step, err = query.ParseStep(step, zone); err != nil {
-		return nil, request.Refuse(http.StatusBadRequest, "bad_parameter", "parameters step and zone: "+schemas.Text(err), "")
+	if buckets > 0 {
+		req.Step, err = query.StepOf(buckets, req.From, cmp.Or(req.To, schemas.Until(time.Now())), zone)
+	} else {
+		req.Step, err = query.ParseStep(step, zone)
+	}
+	if err != nil {
+		return nil, request.Refuse(http.StatusBadRequest, "bad_parameter", "parameters step, buckets and zone: "+schemas.Text(err), "")
 	}
 	return a.cfg.Reader.Histogram(r.Context(), req)
 }
