@@ -60,11 +60,15 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 	return out, err
 }
 
-// EachDead calls f with the dead letters of a topic, without their payloads, oldest first, until f has enough.
+// EachDead calls f with the dead letters of a topic, or of all when topic is empty, without their payloads, oldest first, until f has
+// enough.
 func (r *Reader) EachDead(ctx context.Context, topic string, f func(*DeadLetter) (more bool)) error {
-	subject := schemas.DeadSubject(topic)
+	subject := schemas.SubjectsDead
+	if topic != "" {
+		subject = schemas.DeadSubject(topic)
+	}
 	some, err := streams.Subjects(ctx, r.js, schemas.StreamShards, subject)
-	if err != nil || some[subject] == 0 { // one question, where there are none
+	if err != nil || len(some) == 0 { // one question, where there are none
 		return err
 	}
 	_, err = streams.Headers(ctx, r.js, schemas.StreamShards, subject, 1, func(msg *streams.Message) error {

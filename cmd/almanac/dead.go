@@ -23,6 +23,7 @@ func (a *app) deadCommand() *cobra.Command {
 	limit := flagOf(&operations.DeadLetters, "limit")
 	limit.Help, limit.Most = "how many", 0 // a terminal may have them all
 	addFlags(ls, limit)
+	flagsOf(ls, &operations.DeadLetters, "reason")
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
 		Use:   "show LETTER",
@@ -47,8 +48,9 @@ func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) e
 	if limit < 1 {
 		return usageError{fmt.Errorf("--limit: %d is not 1 or more", limit)}
 	}
+	reason, _ := cmd.Flags().GetString("reason")
 	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
-		letters, err := r.Dead(ctx, optional(args), limit)
+		letters, err := r.DeadOf(ctx, optional(args), reason, limit)
 		if err != nil {
 			return err
 		}
@@ -59,9 +61,6 @@ func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) e
 		}
 		if len(letters) == limit {
 			a.note("the first %d; --limit shows more", limit)
-		}
-		for i := range letters {
-			letters[i].Payload = nil // a list is not for bytes; show has them
 		}
 		return printRows(a, cmd, letters, func() table.Writer {
 			t := newTable("letter", "topic", "reason", "events", "bytes", "from", "detail")

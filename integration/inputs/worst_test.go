@@ -155,7 +155,7 @@ func worstOf() map[string][]worst {
 		"GET /clickhouse/ping": {{}}, "GET /v1/erasures": {{}}, "GET /v1/erasures/{id}": {{}}, "POST /v1/erasures/{id}/resume": {{}},
 		"POST /v1/erasures": withQuery(json0(append(where(`{"topics":["app"],"where":"WHERE"}`), `{"users":["`+strings.Repeat(`u","`, 200_000)+`u"]}`)...), "dry_run", ""),
 		"POST /v1/replays":  json0(append(where(`{"topic":"app","into":"probe","where":"WHERE"}`), `{"topic":"app","into":"x","rate":1e308}`)...),
-		"GET /v1/dead":      {asks("limit", "1000")}, "GET /v1/dead/{seq}": {{path: "/v1/dead/18446744073709551615"}},
+		"GET /v1/dead":      {asks("limit", "1000"), asks("reason", strings.Repeat("x", 20_000))}, "GET /v1/dead/reasons": {{}}, "GET /v1/dead/{seq}": {{path: "/v1/dead/18446744073709551615"}},
 		"POST /v1/dead/retry": {asks("topic", "app", "reason", strings.Repeat("x", 20_000))}, "POST /v1/dead/drop": {asks("topic", "app", "seq", "x")},
 		"GET /v1/jobs": {{}}, "GET /v1/jobs/{id}": {{}}, "DELETE /v1/jobs/{id}": {{}},
 		"GET /v1/documents/{topic}":  append(filters("limit", "1000"), asks("changed_from", "1970-01-01T00:00:00Z")),

@@ -22,7 +22,12 @@ var (
 var (
 	DeadLetters = Operation{
 		Method: http.MethodGet, Path: "/v1/dead", Summary: "Dead letters", Right: Right{Action: access.Operate}, Access: Reads,
-		Params: []Param{ofTopic, counts(atMost("how many", MaxLetters), usualLetters)}, Answers: ok("DeadLetters"),
+		Params: []Param{ofTopic, ofReason, counts(atMost("how many", MaxLetters), usualLetters)}, Answers: ok("DeadLetters"),
+	}
+	// DeadReasons is GET /v1/dead/reasons.
+	DeadReasons = Operation{
+		Method: http.MethodGet, Path: "/v1/dead/reasons", Summary: "How many dead letters there are, by topic and reason", Right: Right{Action: access.Operate}, Access: Reads,
+		Params: []Param{ofTopic}, Answers: ok("DeadReasons"),
 	}
 	DeadLetter = Operation{
 		Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Right: Right{access.Operate, OfAll}, Access: Reads,

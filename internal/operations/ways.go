@@ -50,7 +50,7 @@ var Ways = []Way{
 	{Verb: "shards", Routes: []*Operation{&Shards}},
 	{Verb: "lag", Routes: []*Operation{&Lag, &Status}},
 	{Verb: "verify", Routes: []*Operation{&Proof, &Verify}},
-	{Verb: "dead ls", Routes: []*Operation{&DeadLetters}},
+	{Verb: "dead ls", Routes: []*Operation{&DeadLetters, &DeadReasons}},
 	{Verb: "dead show", Routes: []*Operation{&DeadLetter}},
 	{Verb: "dead retry", Routes: []*Operation{&RetryLetters}},
 	{Verb: "dead drop", Routes: []*Operation{&DropLetters}},

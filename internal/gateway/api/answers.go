@@ -38,6 +38,9 @@ type (
 	letterList struct {
 		Dead []query.DeadLetter `json:"dead"`
 	}
+	reasonList struct {
+		Reasons []query.DeadCount `json:"reasons"`
+	}
 	documentList struct {
 		Documents []*documents.Document `json:"documents"`
 	}
@@ -86,7 +89,7 @@ var types = openapi.Types{
 		"SeriesList": listed{}, "Series": series.Series{}, "Aligned": series.Answer{}, "AlignedPoint": series.Point{},
 		"Sizes": sizes{}, "TooLate": usage.TooLate{}, "Usage": usage.Report{}, "UsageDiffs": usage.Diffs{}, "UsageDiff": usage.Diff{}, "Trail": trail.Page{},
 		"Proof": Proof{}, "Erasures": erasureList{}, "EraseRequest": eraseRequest{}, "ErasurePlan": erasure.Plan{}, "ErasureProof": erasure.Proof{},
-		"ReplayRequest": replayRequest{}, "Job": jobs.Job{}, "Jobs": jobList{}, "DeadLetters": letterList{}, "DeadLetter": query.DeadLetter{}, "Settled": Letters{},
+		"ReplayRequest": replayRequest{}, "Job": jobs.Job{}, "Jobs": jobList{}, "DeadLetters": letterList{}, "DeadReasons": reasonList{}, "DeadLetter": query.DeadLetter{}, "Settled": Letters{},
 		"Document": documents.Document{}, "DocumentPage": documents.Page{}, "DocumentBatch": batchRequest{}, "DocumentChange": documents.Change{}, "DocumentLock": documents.Lock{}, "LockRequest": lockRequest{}, "LoadRequest": loadRequest{},
 		"AnyObject":   openapi.Schema{Type: "object"},
 		"TimerGroups": groupList{}, "TimerGroup": groupView{}, "TimerGroupRequest": groupRequest{}, "Timer": timerView{}, "Timers": timerPage{}, "TimerRequest": timerRequest{}, "Exported": Exported{}, "RetryPolicy": retryRequest{}, "InFlight": timerInFlight{},

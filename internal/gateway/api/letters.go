@@ -64,18 +64,24 @@ func (l *Letters) add(o deadletters.Outcome) error {
 func (a *API) addLetters(on routes) {
 	on.serve(&operations.DeadLetters, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
-		topic, limit := p.text("topic"), p.number("limit")
+		topic, reason, limit := p.text("topic"), p.text("reason"), p.number("limit")
 		if err := p.end(); err != nil {
 			return nil, err
 		}
 		if limit == 0 {
 			limit = defaultLetters
 		}
-		list, err := a.cfg.Reader.Dead(r.Context(), topic, limit)
-		for i := range list {
-			list[i].Payload = nil // a list is not for bytes
-		}
+		list, err := a.cfg.Reader.DeadOf(r.Context(), topic, reason, limit)
 		return letterList{filled(list)}, err
+	}))
+	on.serve(&operations.DeadReasons, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		p := paramsOf(r)
+		topic := p.text("topic")
+		if err := p.end(); err != nil {
+			return nil, err
+		}
+		counts, err := a.cfg.Reader.DeadReasons(r.Context(), topic)
+		return reasonList{filled(counts)}, err
 	}))
 	on.serve(&operations.DeadLetter, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
