@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -77,19 +78,10 @@ func fieldCells(names []string, raw json.RawMessage) []string {
 		} else if name == schemas.ColAttributes {
 			cells[i] = printable(pairs(attributes))
 		} else {
-			cells[i] = printable(attributes[attributeName(name)])
+			cells[i] = printable(attributes[query.AttributeOf(name)])
 		}
 	}
 	return cells
-}
-
-// attributeName is the attribute that a field names: attributes.x or
-// attributes['x'].
-func attributeName(field string) string {
-	if key, ok := strings.CutPrefix(field, schemas.ColAttributes+"."); ok {
-		return key
-	}
-	return strings.Trim(strings.TrimPrefix(field, schemas.ColAttributes), `[]'"`)
 }
 
 // event is one event for people.

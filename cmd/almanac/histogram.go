@@ -79,6 +79,9 @@ func histogramRequest(cmd *cobra.Command, topic string) (query.HistogramRequest,
 			f.fail(flag, errors.New("it is for pages of events, not for counting"))
 		}
 	}
+	if format(cmd, "") == asCSV {
+		f.fail("output", errors.New("csv is for pages of events, not for counting"))
+	}
 	return req, f.err
 }
 

@@ -55,7 +55,7 @@ yet among them.`,
 		p.Help = "with --histogram: " + p.Help
 		addFlags(cmd, p)
 	}
-	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	return cmd
 }
 
@@ -75,7 +75,7 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 			if err != nil {
 				return err
 			}
-			if o != asTable {
+			if o == asJSON || o == asNDJSON {
 				return printLines(a, []query.Estimate{plan})
 			}
 			_, err = fmt.Fprintf(a.stdout, "at most %s in %s of %s\n", plural(plan.Rows, "row"), plural(plan.Parts, "part"), counted(len(plan.Shards), "shard"))
@@ -91,7 +91,19 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	rows := []json.RawMessage{} // of a table or a document: at most query.MaxLimit
 	f := following{page: r.Query, print: func(events []json.RawMessage) error { return printLines(a, events) }}
 	f.onePage, _ = cmd.Flags().GetBool("page")
-	if o != asNDJSON {
+	switch o {
+	case asNDJSON:
+	case asCSV:
+		topic, err := r.Registry().Topic(ctx, req.Topic)
+		if err != nil {
+			return err
+		}
+		sheet, err := query.NewCSV(a.stdout, &topic, req.Fields)
+		if err != nil {
+			return err
+		}
+		f.print = sheet.Write
+	default:
 		f.print = func(events []json.RawMessage) error {
 			rows = append(rows, events...)
 			return nil

@@ -19,7 +19,7 @@ var (
 			inTopic, from, to, where, cursor, counts(atMost("how many events at most", query.MaxLimit), query.DefaultLimit), fields,
 			{Name: "order", Kind: Word, Default: "desc", Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
 		},
-		Answers: []Answer{{Code: http.StatusOK, Type: "Page", Media: []string{ndjson}, Headers: []string{"Almanac-Cursor"}}},
+		Answers: []Answer{{Code: http.StatusOK, Type: "Page", Media: []string{ndjson, "text/csv"}, Headers: []string{"Almanac-Cursor"}}},
 	}
 	SendEvents = Operation{
 		Method: http.MethodPost, Path: "/v1/topics/{topic}/events", Summary: "Store events", Right: Right{Action: access.Send}, Access: Writes,

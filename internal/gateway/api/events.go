@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // HeaderCursor of a page as NDJSON continues after it.
@@ -54,9 +55,11 @@ func (a *API) eventsPage(r *http.Request) (*query.Page, error) {
 	return page, err
 }
 
-// page answers with one page: a JSON document, or its events as NDJSON.
+// page answers with one page: a JSON document, or its events as NDJSON or CSV.
 func (a *API) page(w http.ResponseWriter, r *http.Request) {
-	if !strings.Contains(r.Header.Get("Accept"), "ndjson") {
+	accept := r.Header.Get("Accept")
+	asCSV := strings.Contains(accept, "text/csv")
+	if !asCSV && !strings.Contains(accept, "ndjson") {
 		a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 			return a.eventsPage(r)
 		})(w, r)
@@ -72,9 +75,27 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, refusal(err))
 		return
 	}
+	var topic schemas.Topic
+	if asCSV {
+		if topic, err = a.cfg.Registry.Topic(r.Context(), r.PathValue("topic")); err != nil {
+			request.Fail(w, r, refusal(err))
+			return
+		}
+	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if page.Cursor != "" {
 		w.Header().Set(HeaderCursor, page.Cursor)
+	}
+	if asCSV {
+		w.Header().Set("Content-Type", contentType("CSV"))
+		out, err := query.NewCSV(w, &topic, paramsOf(r).names("fields"))
+		if err == nil {
+			err = out.Write(page.Events)
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		}
+		return
 	}
 	for _, ev := range page.Events {
 		if _, err := w.Write(append(ev, '\n')); err != nil {
