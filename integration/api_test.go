@@ -84,7 +84,15 @@ func readsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.get("/v1/topics/app/events/"+at), "m-2 <&>")
 	holds(t, c.get("/v1/topics/app/around/"+at+"?n=1&where="+url.QueryEscape("level = 'error'")), "m-1 <&>", "m-2 <&>", "m-3 <&>")
 	holds(t, c.get("/v1/topics/app/count?"+span+"&where="+url.QueryEscape("level = 'info'")), `"count":15`)
+	sheet := string(c.send(200, "GET", "/v1/topics/app/events?"+span+"&limit=2&order=asc&fields=ts,message,attributes.host&where="+url.QueryEscape("level = 'info'"), "", "Accept", "text/csv"))
+	if lines := strings.Split(sheet, "\n"); len(lines) != 4 || lines[0] != "ts,message,attributes.host" || !strings.HasSuffix(lines[1], ",m-0 <&>,h-0") {
+		t.Errorf("CSV: %q", sheet)
+	}
+	holds(t, c.send(200, "GET", "/v1/topics/app/events?"+span+"&limit=1", "", "Accept", "text/csv"), "ts,id,level,", ",attributes,", `"{""host"":""h-`)
 	holds(t, c.get("/v1/topics/app/histogram?"+span+"&by=level&step=1h&zone=Europe/Vienna&where="), `"count":30`, `"by":{"error":15,"info":15}`)
+	holds(t, c.get("/v1/topics/app/histogram?"+span+"&buckets=5"), `"count":30`, `"step":"30m"`)
+	holds(t, c.send(400, "GET", "/v1/topics/app/histogram?"+span+"&buckets=5&step=1h", ""), "left out where step is given")
+	holds(t, c.send(400, "GET", "/v1/topics/app/histogram?buckets=5", ""), "needs a range of time")
 	holds(t, c.get("/v1/topics/app/facets?"+span+"&fields=level,attributes.host&n=1&shards=100&where="), `"value":"error","count":15`, `"other":15`)
 	holds(t, c.get("/v1/topics/app/fields?"+span+"&prefix=attributes.&limit=5"), "attributes.host")
 	holds(t, c.get("/v1/topics/app/values?"+span+"&field=user_id&prefix=u-&limit=3"), `"value":"u-0","count":10`)
@@ -142,6 +150,18 @@ func tailOverHTTP(t *testing.T, c *caller) {
 		t.Fatalf("the tail ended: %v", lines.Err())
 		return "", ""
 	}
+	quiet, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.base+"/v1/topics/app/tail?where="+url.QueryEscape("message = 'never'"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.http.Do(quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || line != ": tail\n" { // and not a beat, which comes later
+		t.Errorf("a tail without events begins with %q: %v", line, err)
+	}
+	_ = resp.Body.Close()
 	since := "&since=-1h&fields=id&where=" + url.QueryEscape("level = 'error'")
 	id, a := one("/v1/topics/app/tail?from_pos="+since, "")
 	if id == "" {
@@ -318,6 +338,10 @@ func lettersOverHTTP(t *testing.T, e *env, c *caller) {
 	})
 	holds(t, c.get(fmt.Sprintf("/v1/dead/%d", dead.Dead[0].Seq)), `"reason":"not-json"`, `"payload"`)
 	seq := dead.Dead[0].ID
+	holds(t, c.get("/v1/dead?topic=app&limit=10&reason=not-json"), `"id":"`+seq+`"`)
+	holds(t, c.get("/v1/dead?topic=app&limit=10&reason=late"), `"dead":[]`)
+	holds(t, c.get("/v1/dead/reasons?topic=app"), `"reasons":[{"topic":"app","reason":"not-json","letters":2,"events":2}]`)
+	holds(t, c.get("/v1/dead/reasons?topic=cpu"), `"reasons":[]`)
 	number, _, _ := strings.Cut(seq, "@")
 	another := number + "@2026-01-01T00:00:00Z" // what had the number then
 	holds(t, c.get("/v1/dead/"+seq), `"id":"`+seq+`"`, `"reason":"not-json"`)
