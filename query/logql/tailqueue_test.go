@@ -51,7 +51,7 @@ func TestTailQueueHoldsBack(t *testing.T) {
 		put(-1500*time.Millisecond, "first")
 		put(time.Hour, "ahead")
 		put(-time.Second, "second again")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		cancel()
 		<-ended
 		if want := []string{"first", "second", "second again", "third", "ahead"}; !slices.Equal(got, want) {
@@ -136,7 +136,7 @@ func TestTailQueueWaitsForRoom(t *testing.T) {
 		}
 		put := make(chan error, 1)
 		go func() { put <- q.put(t.Context(), entryAt(at, large)) }()
-		time.Sleep(patience / 2)
+		<-time.After(patience / 2)
 		b, err := q.take(t.Context())
 		if err != nil || len(b.Entries) != 3 || len(b.Dropped) != 0 {
 			t.Fatalf("%d lines, %d left out: %v", len(b.Entries), len(b.Dropped), err)
