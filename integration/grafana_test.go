@@ -26,7 +26,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-var updateGrafana = flag.Bool("update-grafana", false, "write the answers to Grafana's requests anew")
+var updateGrafana = flag.Bool("update-grafana", false, "write the answers to Grafana's requests again")
 
 const grafanaAnswers = "testdata/grafana/answers.json"
 

@@ -30,7 +30,7 @@ type lokiTail struct {
 // tailLoki opens a tail; pairs are its parameters.
 func tailLoki(t testing.TB, base string, header http.Header, pairs ...string) *lokiTail {
 	t.Helper()
-	conn, resp, err := dialLoki(t.Context(), base, header, pairs...) //nolint:bodyclose // a handshake has none to close
+	conn, resp, err := dialLoki(t.Context(), base, header, pairs...) //nolint:bodyclose // the answer to a handshake has no body
 	if err != nil {
 		t.Fatalf("%v: %v %v", pairs, resp, err)
 	}
@@ -189,7 +189,7 @@ func TestLokiTail(t *testing.T) {
 			"a page of no origin":  {403, "another origin", http.Header{"Origin": {"null"}}, []string{"query", `{}`}},
 			"another site, behind": {403, "another origin", http.Header{"Sec-Fetch-Site": {"same-site"}}, []string{"query", `{}`}},
 		} {
-			conn, resp, err := dialLoki(t.Context(), base, c.header, c.pairs...) //nolint:bodyclose // a handshake has none to close
+			conn, resp, err := dialLoki(t.Context(), base, c.header, c.pairs...) //nolint:bodyclose // the answer to a handshake has no body
 			if err == nil {
 				_ = conn.CloseNow()
 				t.Errorf("%s: it opened", name)

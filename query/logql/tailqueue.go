@@ -14,8 +14,8 @@ const (
 	maxTailBytes = 4 << 20
 	// batchLines are given to a reader at once, more where more are of one time.
 	batchLines = 1000
-	// patience is how long a full queue waits for its reader. Then lines are left out until it reads again.
-	patience = 5 * time.Second
+	// maxQueueWait is how long a full queue waits for its reader. Then lines are left out until it reads again.
+	maxQueueWait = 5 * time.Second
 	// MaxDropped is how many lines that were left out are named, as Loki does.
 	MaxDropped = 1000
 	// MaxDelay of a tail, as Loki has it.
@@ -38,27 +38,27 @@ type tailQueue struct {
 	held    []waiting
 	bytes   int
 	dropped []Dropped
-	slow    bool          // the reader had patience's time, and did not read
-	room    chan struct{} // closed when the reader has taken something
+	slow    bool          // the reader had maxQueueWait, and did not read
+	space   chan struct{} // closed when the reader has taken something
 }
 
 func newTailQueue(delay time.Duration) *tailQueue {
-	return &tailQueue{delay: delay, wake: make(chan struct{}, 1), room: make(chan struct{})}
+	return &tailQueue{delay: delay, wake: make(chan struct{}, 1), space: make(chan struct{})}
 }
 
-// put adds a line, once there is room. It leaves it out where the reader takes none for as long as patience.
+// put adds a line, once there is space. It leaves it out where the reader takes none for as long as maxQueueWait.
 func (q *tailQueue) put(ctx context.Context, e *Entry) error {
 	for {
-		room := q.add(e, false)
-		if room == nil {
+		space := q.add(e, false)
+		if space == nil {
 			return nil
 		}
-		timer := time.NewTimer(patience)
+		timer := time.NewTimer(maxQueueWait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
-		case <-room:
+		case <-space:
 			timer.Stop()
 		case <-timer.C:
 			q.add(e, true)
@@ -67,9 +67,9 @@ func (q *tailQueue) put(ctx context.Context, e *Entry) error {
 	}
 }
 
-// add adds a line where there is room. Else it returns what is closed when there may be, or leaves the line out: at once where the reader
+// add adds a line where there is space. Else it returns what is closed when there may be, or leaves the line out: at once where the reader
 // is known to be slow, and where late says so.
-func (q *tailQueue) add(e *Entry, late bool) (room <-chan struct{}) {
+func (q *tailQueue) add(e *Entry, late bool) (space <-chan struct{}) {
 	size := e.bytes()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,7 +90,7 @@ func (q *tailQueue) add(e *Entry, late bool) (room <-chan struct{}) {
 			q.dropped = append(q.dropped, Dropped{Labels: e.Labels(), Ts: e.Ts})
 		}
 	default:
-		return q.room
+		return q.space
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (q *tailQueue) upTo(at int64) int {
 	return n
 }
 
-// full reports whether there is no room for so many bytes more.
+// full reports whether there is no space for so many bytes more.
 func (q *tailQueue) full(bytes int) bool {
 	return len(q.held) > 0 && q.bytes+bytes > maxTailBytes
 }
@@ -153,8 +153,8 @@ func (q *tailQueue) due(now time.Time) (batch TailBatch, wait time.Duration) {
 	q.held, q.dropped = slices.Delete(q.held, 0, n), nil
 	if n > 0 {
 		q.slow = false
-		close(q.room)
-		q.room = make(chan struct{})
+		close(q.space)
+		q.space = make(chan struct{})
 	}
 	if wait <= 0 || wait > nothingDue {
 		wait = nothingDue

@@ -69,11 +69,11 @@ func TestTailQueueOfASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTailQueue(0)
 		began := time.Now()
-		room := maxTailBytes / entryAt(began, "x").bytes()
+		space := maxTailBytes / entryAt(began, "x").bytes()
 		const over = MaxDropped + 100
 		put := make(chan error, 1)
 		go func() {
-			for i := range room + over {
+			for i := range space + over {
 				if err := q.put(t.Context(), entryAt(began.Add(time.Duration(i)), "x")); err != nil {
 					put <- err
 					return
@@ -84,17 +84,17 @@ func TestTailQueueOfASlowReader(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-put:
-			t.Fatal("a full queue waits for nobody")
+			t.Fatal("a full queue does not wait")
 		default:
 		}
-		if err := <-put; err != nil { // once patience is over
+		if err := <-put; err != nil { // once maxQueueWait is over
 			t.Fatal(err)
 		}
-		if waited := time.Since(began); waited != patience {
+		if waited := time.Since(began); waited != maxQueueWait {
 			t.Errorf("it waited %s, want it once", waited)
 		}
 		read, dropped, last := 0, 0, int64(0)
-		for read < room {
+		for read < space {
 			b, err := q.take(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +110,7 @@ func TestTailQueueOfASlowReader(t *testing.T) {
 				last = e.Ts
 			}
 		}
-		if read != room || dropped != MaxDropped {
+		if read != space || dropped != MaxDropped {
 			t.Errorf("%d lines read, %d named as left out", read, dropped)
 		}
 		if err := q.put(t.Context(), entryAt(began, "after")); err != nil {
@@ -122,8 +122,8 @@ func TestTailQueueOfASlowReader(t *testing.T) {
 	})
 }
 
-// A line waits for room as long as the reader is not known to be slow, and lines of one time are given at once.
-func TestTailQueueWaitsForRoom(t *testing.T) {
+// A line waits for space as long as the reader is not known to be slow, and lines of one time are given at once.
+func TestTailQueueWaitsForSpace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := newTailQueue(0)
@@ -136,7 +136,7 @@ func TestTailQueueWaitsForRoom(t *testing.T) {
 		}
 		put := make(chan error, 1)
 		go func() { put <- q.put(t.Context(), entryAt(at, large)) }()
-		<-time.After(patience / 2)
+		<-time.After(maxQueueWait / 2)
 		b, err := q.take(t.Context())
 		if err != nil || len(b.Entries) != 3 || len(b.Dropped) != 0 {
 			t.Fatalf("%d lines, %d left out: %v", len(b.Entries), len(b.Dropped), err)
