@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/trail"
@@ -89,4 +90,13 @@ func (c *Client) Trail(ctx context.Context) (*trail.Reader, error) {
 		return nil, err
 	}
 	return trail.New(r), nil
+}
+
+// Alerts returns what declares rules of alerts and reads what became of them.
+func (c *Client) Alerts(ctx context.Context) (*alerts.Alerts, error) {
+	r, err := c.Query(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return alerts.New(c.reg, r), nil
 }

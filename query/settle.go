@@ -181,3 +181,21 @@ func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf f
 	}
 	return n, left, nil
 }
+
+// RoutedUpTo returns the time up to which all that a topic accepted is in SHARDS, or was refused by its router: NATS's time
+// at the call, or just before the first event was accepted that waits.
+func (r *Reader) RoutedUpTo(ctx context.Context, topic string) (time.Time, error) {
+	info, err := streams.Info(ctx, r.js, schemas.StreamEvents)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
+	}
+	end := streams.EndOf(info)
+	n, first, err := r.waitingOf(ctx, topic, end)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if n > 0 {
+		return first.Add(-1), nil
+	}
+	return time.Unix(0, end.Stored), nil
+}

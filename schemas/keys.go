@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,6 +153,25 @@ func SealKey(topic string, number uint64) string {
 
 // SealKeys is described there.
 func SealKeys(topic string) string { return keySeals + "." + topic + ".*" }
+
+// AlertKey holds the rules of a group of alerts, whose name may be any text, and AlertKeys selects all groups.
+func AlertKey(group string) string {
+	return keyAlerts + "." + base64.RawURLEncoding.EncodeToString([]byte(group))
+}
+
+// AlertKeys is described there.
+const AlertKeys = keyAlerts + ".*"
+
+// JobAlerts is the verb of the jobs that hold how far the rules of a topic are judged.
+const JobAlerts = "alerts"
+
+// Topics of Almanac's own, which the first rules of alerts make.
+const (
+	// TopicAlerts, of kind audit, has every transition of an alert.
+	TopicAlerts = "alerts"
+	// TopicAlertCalls, of kind timer, has the notifications.
+	TopicAlertCalls = "alert_calls"
+)
 
 // EngineKey holds which engine has the cluster's rows. It is one token, so that no list of a
 // topic's keys has it.

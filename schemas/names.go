@@ -89,6 +89,7 @@ const (
 	keyGroups  = "groups"
 	keyEngine  = "ENGINE"
 	keyRemoved = "REMOVALS"
+	keyAlerts  = "ALERTS"
 )
 
 // Frame headers. The first eight are the producer's, the rest the router's unless they say otherwise.

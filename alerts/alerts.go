@@ -1,0 +1,335 @@
+package alerts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// Alerts declares rules and reads alerts. It is safe for concurrent use.
+type Alerts struct {
+	reg    *registry.Registry
+	reader *query.Reader
+}
+
+// New makes Alerts over a registry, and a reader of events for List and History.
+func New(reg *registry.Registry, reader *query.Reader) *Alerts { return &Alerts{reg, reader} }
+
+// Groups returns the groups of rules, by name.
+func (a *Alerts) Groups(ctx context.Context) ([]Group, error) { return Stored(ctx, a.reg) }
+
+// Stored reads the groups of a registry, by name.
+func Stored(ctx context.Context, reg *registry.Registry) ([]Group, error) {
+	entries, err := reg.AlertRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Group
+	for i := range entries {
+		var g Group
+		if err := json.Unmarshal(entries[i].Rules, &g); err != nil {
+			return nil, fmt.Errorf("alerts: the rules of group %q are not readable: %w", entries[i].Group, err)
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Check refuses groups whose topics, filters or fields are not there. What is asked of all rules together, it asks of
+// those that are declared and these.
+func (a *Alerts) Check(ctx context.Context, groups []Group) error {
+	live, err := a.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	all := map[string]*Group{}
+	for i := range live {
+		all[live[i].Name] = &live[i]
+	}
+	known := map[string]schemas.Topic{}
+	for i := range groups {
+		g := &groups[i]
+		if err := g.Validate(); err != nil {
+			return err
+		}
+		all[g.Name] = g
+		for j := range g.Rules {
+			r := &g.Rules[j]
+			t, ok := known[r.Topic]
+			if !ok {
+				if t, err = a.reg.Topic(ctx, r.Topic); err != nil {
+					return fmt.Errorf("group %q, rule %q: %w", g.Name, r.Alert, err)
+				}
+				known[r.Topic] = t
+			}
+			if _, err := r.Compile(&t); err != nil {
+				return g.refuse(r, "%v", err)
+			}
+		}
+	}
+	rules, topics := 0, map[string]bool{}
+	for _, g := range all {
+		rules += len(g.Rules)
+		for i := range g.Rules {
+			topics[g.Rules[i].Topic] = true
+		}
+	}
+	for _, bound := range []struct {
+		what      string
+		n, atMost int
+	}{{"groups of rules", len(all), MaxGroups}, {"rules", rules, MaxRules}, {"topics with rules", len(topics), MaxTopics}} {
+		if bound.n > bound.atMost {
+			return fmt.Errorf("%w: %w: these would be %d %s; the limit is %d", schemas.ErrRequest, ErrRule, bound.n, bound.what, bound.atMost)
+		}
+	}
+	return nil
+}
+
+// Apply declares groups of rules: each takes the place of the group of its name. The first one makes the topics of alerts.
+func (a *Alerts) Apply(ctx context.Context, groups []Group) error {
+	if err := a.Check(ctx, groups); err != nil {
+		return err
+	}
+	switch t, err := a.reg.Topic(ctx, schemas.TopicAlerts); {
+	case errors.Is(err, schemas.ErrUnknownTopic):
+		if _, _, err := a.reg.Apply(ctx, schemas.NewTopicOf(kinds.Audit, schemas.TopicAlerts), false); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case t.Kind != kinds.Audit:
+		return fmt.Errorf("%w: the topic %s is of kind %s, and alerts need one of kind %s under that name: move its events elsewhere (`almanac replay --into`) and remove it", schemas.ErrRequest, t.Name, t.Kind, kinds.Audit)
+	}
+	for i := range groups {
+		g := &groups[i]
+		for _, r := range g.Receivers {
+			_, _, err := timers.ApplyGroup(ctx, a.reg, schemas.TopicAlertCalls, r.Name, func(t *timer.Group) error {
+				t.SecretRef, t.Retry = r.Secret, retries()
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("receiver %q: %w", r.Name, err)
+			}
+		}
+		text, err := json.Marshal(g)
+		if err != nil {
+			return err
+		}
+		if err := a.reg.SaveAlertRules(ctx, registry.AlertRules{Group: g.Name, Rules: text, UpdatedAt: time.Now()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retries is how a notification is called again: after some seconds at first, for a day. An alert that ended long ago
+// need not be told.
+func retries() *timer.Policy {
+	return &timer.Policy{Attempts: timer.MaxAttempts, Initial: 5 * time.Second, MaxInterval: 2 * time.Minute, MaxDuration: 24 * time.Hour}
+}
+
+// Remove removes a group of rules: its alerts end. ErrUnknownGroup where there is none.
+func (a *Alerts) Remove(ctx context.Context, group string) error {
+	err := a.reg.ForgetAlertRules(ctx, group)
+	if errors.Is(err, registry.ErrNotFound) {
+		return fmt.Errorf("%w: %w: %q", schemas.ErrRequest, ErrUnknownGroup, group)
+	}
+	return err
+}
+
+// Word is the state of an alert.
+type Word = judge.State
+
+// States are those words.
+var States = []Word{judge.Inactive, judge.Pending, judge.Firing}
+
+// Alert is an alert as it is, or as it became at a time.
+type Alert struct {
+	State Word `json:"state"`
+	// At is when it became so, by the time of acceptance, and Since when its condition was first met.
+	At    time.Time `json:"at"`
+	Since time.Time `json:"since"`
+	Group string    `json:"group"`
+	Rule  string    `json:"alert"`
+	Topic string    `json:"topic"`
+	By    string    `json:"by,omitempty"`
+	Value string    `json:"value,omitempty"`
+	// Count is what the condition was asked of.
+	Count       string            `json:"count"`
+	Reason      string            `json:"reason,omitempty"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	// Key names the transition: its notifications have it as their id.
+	Key string `json:"key"`
+}
+
+func alertOf(e *events.Read) Alert {
+	group, rule, _ := strings.Cut(e.Rule, "/")
+	since, _ := time.Parse(time.RFC3339Nano, e.Attrs[events.AttrSince])
+	return Alert{
+		State: e.State, At: e.Time, Since: since, Group: group, Rule: rule, Topic: e.Attrs[events.AttrTopic], By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue],
+		Count: e.Attrs[events.AttrCount], Reason: e.Attrs[events.AttrReason], Labels: e.Labels(), Annotations: e.Annotations(), Key: e.Key,
+	}
+}
+
+// Judged is how far the rules of a topic are judged.
+type Judged struct {
+	Topic string    `json:"topic"`
+	Rules int       `json:"rules"`
+	UpTo  time.Time `json:"judged_up_to,omitzero"`
+}
+
+// State is which alerts there are, and how far each topic is judged.
+type State struct {
+	Alerts []Alert  `json:"alerts"`
+	Topics []Judged `json:"topics"`
+}
+
+// List reads the alerts that are pending or firing.
+func (a *Alerts) List(ctx context.Context) (*State, error) {
+	groups, err := a.Groups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	topics := map[string]*Judged{}
+	of := func(topic string) *Judged {
+		if topics[topic] == nil {
+			topics[topic] = &Judged{Topic: topic}
+		}
+		return topics[topic]
+	}
+	for i := range groups {
+		for j := range groups[i].Rules {
+			of(groups[i].Rules[j].Topic).Rules++
+		}
+	}
+	jobs, err := a.reg.Jobs(ctx, schemas.JobAlerts)
+	if err != nil {
+		return nil, err
+	}
+	var named []judge.Named
+	for i := range jobs {
+		var s judge.Topic
+		if err := json.Unmarshal(jobs[i].State, &s); err != nil {
+			return nil, fmt.Errorf("alerts: what is known of topic %s is not readable: %w", jobs[i].ID, err)
+		}
+		named = append(named, s.Alerts...)
+		if topics[jobs[i].ID] != nil || len(s.Alerts) > 0 {
+			of(jobs[i].ID).UpTo = time.Unix(0, s.Judged).UTC()
+		}
+	}
+	read, err := events.Of(ctx, a.reader, named)
+	if err != nil {
+		return nil, err
+	}
+	out := &State{Alerts: []Alert{}, Topics: []Judged{}}
+	for i := range named {
+		if e, ok := read[named[i].Key]; ok {
+			out.Alerts = append(out.Alerts, alertOf(&e))
+		}
+	}
+	slices.SortFunc(out.Alerts, func(a, b Alert) int { return b.At.Compare(a.At) })
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		out.Topics = append(out.Topics, *topics[name])
+	}
+	return out, nil
+}
+
+// Past asks for transitions.
+type Past struct {
+	From, To time.Time
+	// Where selects among the events of alerts.
+	Where  string
+	Limit  int
+	Cursor string
+}
+
+// Page is transitions, the newest first.
+type Page struct {
+	Alerts []Alert `json:"alerts"`
+	Cursor string  `json:"cursor,omitempty"`
+}
+
+// History reads transitions of alerts, the newest first.
+func (a *Alerts) History(ctx context.Context, p Past) (*Page, error) {
+	page, err := a.reader.Query(ctx, query.Request{Topic: schemas.TopicAlerts, From: p.From, To: p.To, Where: p.Where, Limit: p.Limit, Cursor: p.Cursor})
+	if errors.Is(err, schemas.ErrUnknownTopic) { // no rule was ever declared
+		return &Page{Alerts: []Alert{}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, seen := &Page{Alerts: []Alert{}, Cursor: page.Cursor}, map[string]bool{}
+	for _, line := range page.Events {
+		e, err := events.Parse(line)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[e.Key] { // one that was written again after a crash is the same
+			out.Alerts, seen[e.Key] = append(out.Alerts, alertOf(&e)), true
+		}
+	}
+	return out, nil
+}
+
+// Compiled is a rule for a topic as it is.
+type Compiled struct {
+	Where *filter.Expr
+	// Column is of By; empty: Attribute is.
+	Column, Attribute string
+}
+
+// Compile reads a rule's filter and field for a topic.
+func (r *Rule) Compile(t *schemas.Topic) (*Compiled, error) {
+	if t.Front() != "" {
+		return nil, fmt.Errorf("topic %q is of kind %s, whose events are judged by no rule yet", t.Name, t.Kind)
+	}
+	where, err := filter.Parse(r.Where, t)
+	if err != nil {
+		return nil, err
+	}
+	c := &Compiled{Where: where}
+	if r.By == "" {
+		return c, nil
+	}
+	if key, ok := strings.CutPrefix(r.By, schemas.ColAttributes+"."); ok && key != "" {
+		c.Attribute = key
+		return c, nil
+	}
+	for _, f := range filter.ColumnsOf(t) {
+		if f.Name == r.By && f.Text {
+			c.Column = f.Name
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("by: topic %q has no field of text %q; an attribute is attributes.NAME", t.Name, r.By)
+}
+
+// Tried is transitions that were made by trying rules, as History has those that were committed.
+func Tried(made []judge.Notice) []Alert {
+	out := []Alert{}
+	for i := range made {
+		n := &made[i]
+		out = append(out, Alert{
+			State: n.To, At: time.Unix(0, n.At).UTC(), Since: time.Unix(0, n.Since).UTC(), Group: n.Group, Rule: n.Rule, Topic: n.Topic, By: n.By, Value: n.Value,
+			Count: fmt.Sprint(n.Count), Labels: n.Labels, Annotations: n.Annotations, Key: n.Key,
+		})
+	}
+	return out
+}

@@ -1,0 +1,212 @@
+package alerts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+)
+
+// Bounds of rules. Docs/limits.md has the reasons.
+const (
+	MaxGroups      = 200
+	MaxRules       = 2000
+	MaxReceivers   = 20
+	MaxGroupBytes  = 256 << 10
+	MaxNameBytes   = 200
+	MaxTextBytes   = 4 << 10
+	MaxWindow      = 24 * time.Hour
+	MaxTopics      = 100
+	MaxTopicAlerts = 2000
+)
+
+// Span is a length of time as people write it: 15m, 1d.
+type Span time.Duration
+
+// MarshalText writes it so that ParseSpan reads it.
+func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+// UnmarshalText reads it.
+func (s *Span) UnmarshalText(text []byte) error {
+	d, ok := schemas.ParseSpan(string(text))
+	if !ok {
+		return fmt.Errorf("%q is not a length of time, such as 15m", text)
+	}
+	*s = Span(d)
+	return nil
+}
+
+// Group is rules that are declared together.
+type Group struct {
+	Name string `json:"name" yaml:"name"`
+	// Topic is of the rules that name none.
+	Topic     string     `json:"topic,omitempty" yaml:"topic"`
+	Rules     []Rule     `json:"rules" yaml:"rules"`
+	Receivers []Receiver `json:"receivers,omitempty" yaml:"receivers"`
+}
+
+// Rule says which count of events makes an alert.
+type Rule struct {
+	Alert string `json:"alert" yaml:"alert"`
+	Topic string `json:"topic,omitempty" yaml:"topic"`
+	// Where selects the events that count, in the language of filters; empty: all.
+	Where string `json:"where,omitempty" yaml:"where"`
+	// Window is over how long they are counted, and Condition what of their count makes an alert, such as ">= 5".
+	Window    Span   `json:"window,omitempty" yaml:"window"`
+	Condition string `json:"condition,omitempty" yaml:"condition"`
+	// Silence is short for a window in which no event came.
+	Silence Span `json:"silence,omitempty" yaml:"silence"`
+	// By makes an alert of each value of a field. Events that lack it do not count.
+	By string `json:"by,omitempty" yaml:"by"`
+	// For is how long the condition must hold, and KeepFiringFor how long it may fail before the alert ends.
+	For           Span              `json:"for,omitempty" yaml:"for"`
+	KeepFiringFor Span              `json:"keep_firing_for,omitempty" yaml:"keep_firing_for"`
+	Labels        map[string]string `json:"labels,omitempty" yaml:"labels"`
+	Annotations   map[string]string `json:"annotations,omitempty" yaml:"annotations"`
+	// Notify names receivers of the group; none: all of them.
+	Notify []string `json:"notify,omitempty" yaml:"notify"`
+}
+
+// Receiver is who is told of alerts.
+type Receiver struct {
+	// Name is the group of timers in alert_calls: [a-z0-9_-]{1,63}.
+	Name string `json:"name" yaml:"name"`
+	URL  string `json:"url" yaml:"url"`
+	// Secret names a secret of the operator's timers_secrets, which signs; empty: nothing signs.
+	Secret string `json:"secret,omitempty" yaml:"secret"`
+}
+
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// condition reads "OP NUMBER".
+func (r *Rule) condition() (judge.Condition, error) {
+	if r.Silence > 0 {
+		return judge.Condition{Op: "<", Limit: 1}, nil
+	}
+	text := strings.TrimSpace(r.Condition)
+	for _, op := range judge.Ops {
+		if rest, ok := strings.CutPrefix(text, op); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				break
+			}
+			return judge.Condition{Op: op, Limit: n}, nil
+		}
+	}
+	return judge.Condition{}, fmt.Errorf("condition: %q; expected a comparison and a number, such as \">= 5\"", r.Condition)
+}
+
+// Span is the window that counts.
+func (r *Rule) Span() time.Duration { return time.Duration(max(r.Window, r.Silence)) }
+
+// Judged is the rule as it is judged.
+func (r *Rule) Judged() judge.Rule {
+	c, _ := r.condition() // Validate read it
+	return judge.Rule{Condition: c, Grouped: r.By != "", For: time.Duration(r.For), Keep: time.Duration(r.KeepFiringFor)}
+}
+
+// Sum names what the rule means: rules of one sum are judged alike.
+func (r *Rule) Sum() string {
+	of := *r
+	of.Labels, of.Annotations, of.Notify = nil, nil, nil
+	text, _ := json.Marshal(of)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Validate completes a group by its defaults, and refuses what cannot be without asking any server.
+func (g *Group) Validate() error {
+	if g.Name == "" || len(g.Name) > MaxNameBytes {
+		return g.refuse(nil, "a group has a name of 1 to %d bytes", MaxNameBytes)
+	}
+	if len(g.Receivers) > MaxReceivers {
+		return g.refuse(nil, "%d receivers; the limit is %d", len(g.Receivers), MaxReceivers)
+	}
+	names := map[string]bool{}
+	for _, r := range g.Receivers {
+		if err := schemas.ValidateTimerGroup(r.Name); err != nil {
+			return g.refuse(nil, "receiver %q: %v", r.Name, err)
+		}
+		if names[r.Name] {
+			return g.refuse(nil, "receiver %q is there twice", r.Name)
+		}
+		names[r.Name] = true
+		if err := timer.CheckURL(r.URL, nil); err != nil {
+			return g.refuse(nil, "receiver %q: %v", r.Name, err)
+		}
+	}
+	seen := map[string]bool{}
+	for i := range g.Rules {
+		r := &g.Rules[i]
+		if r.Topic == "" {
+			r.Topic = g.Topic
+		}
+		if err := r.validate(names); err != nil {
+			return g.refuse(r, "%v", err)
+		}
+		if seen[r.Alert] {
+			return g.refuse(r, "the group has two rules of that name")
+		}
+		seen[r.Alert] = true
+	}
+	if text, err := json.Marshal(g); err != nil || len(text) > MaxGroupBytes {
+		return g.refuse(nil, "it has %d bytes as JSON; the limit is %d. Make several groups of it", len(text), MaxGroupBytes)
+	}
+	return nil
+}
+
+func (g *Group) refuse(r *Rule, format string, a ...any) error {
+	of := fmt.Sprintf("group %q", g.Name)
+	if r != nil {
+		of += fmt.Sprintf(", rule %q", r.Alert)
+	}
+	return fmt.Errorf("%w: %w: %s: %s", schemas.ErrRequest, ErrRule, of, fmt.Sprintf(format, a...))
+}
+
+func (r *Rule) validate(receivers map[string]bool) error {
+	switch {
+	case r.Alert == "" || len(r.Alert) > MaxNameBytes:
+		return fmt.Errorf("alert: expected a name of 1 to %d bytes", MaxNameBytes)
+	case r.Topic == "":
+		return fmt.Errorf("topic is missing, at the rule and at its group")
+	case (r.Silence > 0) == (r.Window > 0):
+		return fmt.Errorf("expected either window and condition, or silence")
+	case r.Silence > 0 && r.Condition != "":
+		return fmt.Errorf("silence has no condition: it is that nothing came")
+	case r.Span() < judge.Step || r.Span() > MaxWindow:
+		return fmt.Errorf("window: %s; expected %s to %s", r.Span(), judge.Step, MaxWindow)
+	case time.Duration(r.For) > MaxWindow || time.Duration(r.KeepFiringFor) > MaxWindow:
+		return fmt.Errorf("for and keep_firing_for: expected at most %s", MaxWindow)
+	}
+	if _, err := r.condition(); err != nil {
+		return err
+	}
+	size := 0
+	for _, texts := range []map[string]string{r.Labels, r.Annotations} {
+		for _, name := range slices.Sorted(maps.Keys(texts)) {
+			if !labelName.MatchString(name) {
+				return fmt.Errorf("label or annotation %q: expected letters, digits and _", name)
+			}
+			size += len(name) + len(texts[name])
+		}
+	}
+	if size > MaxTextBytes {
+		return fmt.Errorf("labels and annotations have %d bytes; the limit is %d", size, MaxTextBytes)
+	}
+	for _, name := range r.Notify {
+		if !receivers[name] {
+			return fmt.Errorf("notify: the group has no receiver %q", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package alerts
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func TestParse(t *testing.T) {
+	const good = `{alert: A, topic: app, window: 1m, condition: "> 1"}`
+	for name, c := range map[string]struct {
+		text string
+		says string // empty: it is good
+	}{
+		"good":                 {`groups: [{name: g, rules: [` + good + `]}]`, ""},
+		"topic of the group":   {`groups: [{name: g, topic: app, rules: [{alert: A, silence: 15m}]}]`, ""},
+		"no rules":             {`groups: [{name: g, rules: []}]`, ""},
+		"empty":                {``, "no groups"},
+		"not YAML":             {`{`, "bad rule"},
+		"unknown field":        {`groups: [{name: g, rules: [{alert: A, topic: app, windwo: 1m}]}]`, "windwo"},
+		"no name":              {`groups: [{rules: []}]`, "a group has a name"},
+		"two groups":           {`groups: [{name: g, rules: []}, {name: g, rules: []}]`, "two groups of that name"},
+		"two rules":            {`groups: [{name: g, rules: [` + good + `, ` + good + `]}]`, "two rules of that name"},
+		"no topic":             {`groups: [{name: g, rules: [{alert: A, silence: 1m}]}]`, "topic is missing"},
+		"no alert":             {`groups: [{name: g, rules: [{topic: app, silence: 1m}]}]`, "expected a name"},
+		"window and silence":   {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, window: 1m}]}]`, "either window and condition, or silence"},
+		"neither":              {`groups: [{name: g, rules: [{alert: A, topic: app, condition: "> 1"}]}]`, "either window and condition, or silence"},
+		"silence of condition": {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, condition: "> 1"}]}]`, "silence has no condition"},
+		"no condition":         {`groups: [{name: g, rules: [{alert: A, topic: app, window: 1m}]}]`, `condition: ""`},
+		"a bad condition":      {`groups: [{name: g, rules: [{alert: A, topic: app, window: 1m, condition: ">= five"}]}]`, `condition: ">= five"`},
+		"a short window":       {`groups: [{name: g, rules: [{alert: A, topic: app, window: 100ms, condition: "> 1"}]}]`, "expected 1s to 24h"},
+		"a long window":        {`groups: [{name: g, rules: [{alert: A, topic: app, window: 2d, condition: "> 1"}]}]`, "expected 1s to 24h"},
+		"a bad length":         {`groups: [{name: g, rules: [{alert: A, topic: app, window: soon, condition: "> 1"}]}]`, `"soon" is not a length of time`},
+		"a long for":           {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, for: 2d}]}]`, "at most 24h"},
+		"a bad label":          {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {"a b": x}}]}]`, `"a b"`},
+		"long annotations":     {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, annotations: {a: "` + strings.Repeat("x", MaxTextBytes) + `"}}]}]`, "the limit is 4096"},
+		"unknown receiver":     {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, notify: [x]}]}]`, `no receiver "x"`},
+		"receiver of the file": {`{receivers: [{name: x, url: "https://h.example.com/"}], groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, notify: [x]}]}]}`, ""},
+		"a bad URL":            {`groups: [{name: g, rules: [], receivers: [{name: x, url: "file:///etc"}]}]`, "scheme"},
+		"a bad receiver":       {`groups: [{name: g, rules: [], receivers: [{name: X, url: "https://h.example.com/"}]}]`, `"X"`},
+		"two receivers":        {`groups: [{name: g, rules: [], receivers: [{name: x, url: "https://h.example.com/"}, {name: x, url: "https://h.example.com/"}]}]`, "is there twice"},
+		"a large group":        {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, where: "` + strings.Repeat("x", MaxGroupBytes) + `"}]}]`, "Make several groups"},
+		"an expression":        {`groups: [{name: g, rules: [{alert: A, topic: cpu, expr: up == 0}]}]`, "expr"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text))
+			if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, ErrRule) || !errors.Is(err, schemas.ErrRequest) || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("it says %v, want %q", err, c.says)
+			}
+		})
+	}
+	if _, err := Parse(make([]byte, MaxFileBytes+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+}
+
+// TestExample holds that the example is good, and means what it says.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile("../deploy/alerts/example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := Parse(text)
+	if err != nil || len(groups) != 1 || len(groups[0].Rules) != 3 || len(groups[0].Receivers) != 1 {
+		t.Fatalf("%+v, %v", groups, err)
+	}
+	for i, want := range []judge.Rule{
+		{Condition: judge.Condition{Op: ">=", Limit: 5}, Grouped: true},
+		{Condition: judge.Condition{Op: ">", Limit: 100}, Grouped: true, For: 2 * time.Minute},
+		{Condition: judge.Condition{Op: "<", Limit: 1}},
+	} {
+		if got := groups[0].Rules[i].Judged(); got != want {
+			t.Errorf("rule %d is judged as %+v, want %+v", i, got, want)
+		}
+	}
+	if w := groups[0].Rules[2].Span(); w != 15*time.Minute {
+		t.Errorf("the silence is of %s", w)
+	}
+}
+
+// TestSum holds that what a rule means has one name, whatever it says besides.
+func TestSum(t *testing.T) {
+	r := Rule{Alert: "A", Topic: "app", Window: Span(time.Minute), Condition: "> 1"}
+	said, meant := r, r
+	said.Labels, said.Annotations, said.Notify = map[string]string{"a": "b"}, map[string]string{"a": "b"}, []string{"x"}
+	meant.Condition = "> 2"
+	if r.Sum() != said.Sum() || r.Sum() == meant.Sum() {
+		t.Errorf("sums %s, %s with other labels, %s with another condition", r.Sum(), said.Sum(), meant.Sum())
+	}
+}

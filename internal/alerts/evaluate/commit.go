@@ -1,0 +1,275 @@
+package evaluate
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// Bounds of an outbox: what one commit writes into the registry beside the alerts.
+const (
+	maxNotices     = 100
+	maxNoticeBytes = 128 << 10
+)
+
+// newKey names a transition.
+func newKey() string { return rand.Text() }
+
+// notice is a transition of a rule, as it is delivered.
+func (rr *ruleRun) notice(topic string, tr judge.Transition) judge.Notice {
+	n := judge.Notice{
+		Key: newKey(), Was: rr.keys[tr.Group], Topic: topic, Group: rr.group.Name, Rule: rr.rule.Alert, By: rr.rule.By, Value: tr.Group,
+		From: tr.From, To: tr.To, At: tr.At, Since: tr.Since, Count: tr.Value,
+		Labels: map[string]string{}, Annotations: map[string]string{},
+	}
+	for name, text := range rr.rule.Labels {
+		n.Labels[name] = fill(text, &n)
+	}
+	if n.By != "" {
+		n.Labels[labelOf(n.By)] = n.Value
+	}
+	for name, text := range rr.rule.Annotations {
+		n.Annotations[name] = fill(text, &n)
+	}
+	for _, c := range rr.group.Receivers {
+		if len(rr.rule.Notify) == 0 || slices.Contains(rr.rule.Notify, c.Name) {
+			n.Calls = append(n.Calls, judge.Call{Receiver: c.Name, URL: c.URL})
+		}
+	}
+	return n
+}
+
+var (
+	notLabel = regexp.MustCompile(`[^a-zA-Z0-9_]`)
+	place    = regexp.MustCompile(`\{\{\s*\$(value|labels\.[a-zA-Z0-9_]+)\s*\}\}`)
+)
+
+// labelOf is a field's name as a label.
+func labelOf(field string) string { return notLabel.ReplaceAllString(field, "_") }
+
+// fill puts the value and the group into a text: {{ $value }} and {{ $labels.user_id }}, as Prometheus has them. Nothing else is read.
+func fill(text string, n *judge.Notice) string {
+	return place.ReplaceAllStringFunc(text, func(m string) string {
+		switch name := place.FindStringSubmatch(m)[1]; name {
+		case "value":
+			return strconv.FormatFloat(n.Count, 'g', -1, 64)
+		case "labels." + labelOf(n.By):
+			return n.Value
+		case "labels.alertname":
+			return n.Rule
+		}
+		return m
+	})
+}
+
+// commit writes transitions into the job, in parts that fit, and delivers each. from is up to where all is judged and
+// committed, at the instant of the transitions.
+func (r *run) commit(ctx context.Context, from, at int64, made []judge.Notice) error {
+	if r.tried != nil {
+		*r.tried = append(*r.tried, slices.DeleteFunc(made, r.take)...)
+		return nil
+	}
+	for len(made) > 0 {
+		some, size := 0, 0
+		for some < len(made) && some < maxNotices {
+			text, err := json.Marshal(&made[some])
+			if err != nil {
+				return err
+			}
+			if size += len(text); some > 0 && size > maxNoticeBytes {
+				break
+			}
+			some++
+		}
+		part := made[:some]
+		made = made[some:]
+		r.state.Judged, r.state.Outbox = from, slices.DeleteFunc(slices.Clone(part), r.take)
+		if len(made) == 0 {
+			r.state.Judged = at
+		}
+		if err := r.save(ctx); err != nil {
+			return err
+		}
+		r.e.cfg.Crash("committed")
+		if err := r.empty(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take enters a transition into the alerts of the state. left: it is beyond their bound, and is not made.
+func (r *run) take(n judge.Notice) (left bool) {
+	at := slices.IndexFunc(r.state.Alerts, func(a judge.Named) bool { return n.Was != "" && a.Key == n.Was })
+	rr := r.of(n.Group, n.Rule)
+	switch {
+	case n.To == judge.Inactive:
+		if at >= 0 {
+			r.state.Alerts = slices.Delete(r.state.Alerts, at, at+1)
+		}
+		if rr != nil && rr.keys[n.Value] == n.Was {
+			delete(rr.keys, n.Value)
+		}
+		return false
+	case at < 0 && len(r.state.Alerts) >= alerts.MaxTopicAlerts:
+		delete(rr.alerts, n.Value)
+		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: the topic has %d alerts, which is the limit; group %q, rule %q has another", ErrLeftOut, alerts.MaxTopicAlerts, n.Group, n.Rule))
+		return true
+	}
+	named := judge.Named{Alert: rr.alerts[n.Value], Group: n.Group, Rule: n.Rule, Sum: rr.rule.Sum(), Key: n.Key}
+	if at >= 0 {
+		r.state.Alerts[at] = named
+	} else {
+		r.state.Alerts = append(r.state.Alerts, named)
+	}
+	rr.keys[n.Value] = n.Key
+	return false
+}
+
+// of is the rule of a name; nil: there is none.
+func (r *run) of(group, rule string) *ruleRun {
+	for _, rr := range r.rules {
+		if rr.group.Name == group && rr.rule.Alert == rule {
+			return rr
+		}
+	}
+	return nil
+}
+
+// save writes the state, if no other process has since it was read.
+func (r *run) save(ctx context.Context) error {
+	for i := range r.state.Alerts { // when their condition was last met
+		a := &r.state.Alerts[i]
+		if rr := r.rule(a); rr != nil {
+			for value, key := range rr.keys {
+				if key == a.Key {
+					a.Met = rr.alerts[value].Met
+				}
+			}
+		}
+	}
+	text, err := json.Marshal(&r.state)
+	if err != nil {
+		return err
+	}
+	r.job.State, r.job.UpdatedAt = text, time.Now().UTC()
+	if err := r.e.cfg.Registry.SaveJob(ctx, &r.job); err != nil {
+		return err
+	}
+	r.saved = time.Now()
+	return nil
+}
+
+// empty delivers what the outbox has. Each of its events and timers may be there already, and is then the same one.
+func (r *run) empty(ctx context.Context) error {
+	if len(r.state.Outbox) == 0 {
+		return nil
+	}
+	for i := range r.state.Outbox {
+		n := &r.state.Outbox[i]
+		if err := r.e.deliver(ctx, n); err != nil {
+			return err
+		}
+		r.e.cfg.Hooks.Changed(n)
+	}
+	r.e.cfg.Crash("delivered")
+	r.state.Outbox = nil
+	return r.save(ctx)
+}
+
+// deliver stores a transition's event, and makes the timers that tell receivers of it.
+func (e *Evaluator) deliver(ctx context.Context, n *judge.Notice) (err error) {
+	ev, err := events.Event(n)
+	if err != nil {
+		return err
+	}
+	if e.events == nil {
+		if e.events, err = producer.New(ctx, e.cfg.NATS, producer.Config{Topic: schemas.TopicAlerts, PrivacyKey: e.cfg.PrivacyKey}); err != nil {
+			return err
+		}
+	}
+	if err := e.events.Publish(ctx, ev); err != nil {
+		return fmt.Errorf("alerts: storing that %s is %s: %w", n.Rule, n.To, err)
+	}
+	if !n.Tells() || len(n.Calls) == 0 {
+		return nil
+	}
+	if e.calls == nil {
+		if e.calls, err = timers.Open(ctx, e.cfg.NATS, e.cfg.Registry, schemas.TopicAlertCalls, timers.Config{}); err != nil {
+			return err
+		}
+	}
+	now, err := e.calls.Now(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range n.Calls {
+		payload, err := payload(n)
+		if err != nil {
+			return err
+		}
+		d := timers.Draft{Group: c.Receiver, ID: n.Key, Due: now.Add(soon), After: soon, URL: c.URL, Payload: payload}
+		if n.By == schemas.ColUserID {
+			d.User = n.Value
+		}
+		_, _, err = e.calls.Create(ctx, d)
+		if refused := (*timer.Refusal)(nil); errors.As(err, &refused) && !errors.Is(err, timer.ErrGroupFull) {
+			if !errors.Is(err, timer.ErrExists) { // it is over, or has another due time
+				e.cfg.Hooks.Fault(n.Topic, fmt.Errorf("%w: receiver %s is not told that %s is %s: %w", ErrLeftOut, c.Receiver, n.Rule, n.To, err))
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("alerts: telling receiver %s that %s is %s: %w", c.Receiver, n.Rule, n.To, err)
+		}
+	}
+	return nil
+}
+
+// soon is the due time of notifications, from their creation. One that is created again is the same content by it.
+const soon = time.Millisecond
+
+// told is what a receiver is sent as the payload of its timer.
+type told struct {
+	Key         string            `json:"key"`
+	Status      string            `json:"status"`
+	Group       string            `json:"group"`
+	Alert       string            `json:"alert"`
+	Topic       string            `json:"topic"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	Value       float64           `json:"value"`
+	StartsAt    time.Time         `json:"starts_at"`
+	EndsAt      *time.Time        `json:"ends_at"`
+	Reason      string            `json:"reason,omitempty"`
+}
+
+// payload is a transition as receivers hear of it: firing or resolved, in the words of Prometheus' Alertmanager.
+func payload(n *judge.Notice) (json.RawMessage, error) {
+	t := told{
+		Key: n.Key, Status: "firing", Group: n.Group, Alert: n.Rule, Topic: n.Topic, Labels: map[string]string{"alertname": n.Rule}, Annotations: n.Annotations,
+		Value: n.Count, StartsAt: time.Unix(0, n.Since).UTC(), Reason: n.Reason,
+	}
+	for name, v := range n.Labels {
+		t.Labels[name] = v
+	}
+	if n.To != judge.Firing {
+		at := time.Unix(0, n.At).UTC()
+		t.Status, t.EndsAt = "resolved", &at
+	}
+	return json.Marshal(t)
+}

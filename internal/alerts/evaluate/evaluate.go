@@ -1,0 +1,203 @@
+package evaluate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// Config is what an Evaluator needs. NATS, Registry and Reader are required.
+type Config struct {
+	NATS     *nats.Conn
+	Registry *registry.Registry
+	Reader   *query.Reader
+	// Owns reports, before each round, whether the rules of a topic are this process's. Default: always.
+	Owns func(key string) bool
+	// PrivacyKey is of the hashes of the topic alerts, where it has such rules.
+	PrivacyKey []byte
+	// Every is the time from one round to the next. Default 2 s.
+	Every time.Duration
+
+	Hooks Hooks
+	// Crash is called at the named points where tests end the process.
+	Crash func(point string)
+}
+
+// Hooks are told of what happens; they must not block.
+type Hooks struct {
+	// Changed: an alert changed its state, and that is committed.
+	Changed func(n *judge.Notice)
+	// Judged: the rules of a topic are judged up to a time.
+	Judged func(topic string, rules int, upTo time.Time)
+	// Fault: the rules of a topic could not be judged and will be tried again, or something was left out.
+	Fault func(topic string, err error)
+}
+
+// Evaluator judges rules.
+type Evaluator struct {
+	cfg  Config
+	js   jetstream.JetStream
+	runs map[string]*run
+	// out is how transitions are told; made when the first is.
+	events *producer.Producer
+	calls  *timers.Timers
+}
+
+// ErrLeftOut: something of a rule is beyond a bound and is not judged.
+var ErrLeftOut = errors.New("left out of the rules of alerts")
+
+// roundTime bounds what one topic may take of a round, so that one which hangs does not hold up the others for good.
+const roundTime = 30 * time.Second
+
+// New prepares an evaluator.
+func New(cfg Config) (*Evaluator, error) {
+	if cfg.NATS == nil || cfg.Registry == nil || cfg.Reader == nil {
+		return nil, errors.New("alerts: Config.NATS, Config.Registry or Config.Reader is missing")
+	}
+	if cfg.Every == 0 {
+		cfg.Every = 2 * time.Second
+	}
+	if cfg.Owns == nil {
+		cfg.Owns = func(string) bool { return true }
+	}
+	if cfg.Crash == nil {
+		cfg.Crash = func(string) {}
+	}
+	if cfg.Hooks.Changed == nil {
+		cfg.Hooks.Changed = func(*judge.Notice) {}
+	}
+	if cfg.Hooks.Judged == nil {
+		cfg.Hooks.Judged = func(string, int, time.Time) {}
+	}
+	if cfg.Hooks.Fault == nil {
+		cfg.Hooks.Fault = func(string, error) {}
+	}
+	js, err := jetstream.New(cfg.NATS)
+	if err != nil {
+		return nil, err
+	}
+	return &Evaluator{cfg: cfg, js: js, runs: map[string]*run{}}, nil
+}
+
+// Run judges until ctx ends.
+func (e *Evaluator) Run(ctx context.Context) error {
+	defer func() {
+		if e.events != nil {
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_ = e.events.Close(closing) // what it did not store is in the outbox
+		}
+	}()
+	for {
+		if err := e.Round(ctx); err != nil && ctx.Err() == nil {
+			e.cfg.Hooks.Fault("", err)
+		}
+		if backoff.Sleep(ctx, e.cfg.Every) != nil {
+			return nil
+		}
+	}
+}
+
+// Round judges the rules of each topic that is this process's, up to now.
+func (e *Evaluator) Round(ctx context.Context) error {
+	groups, err := alerts.Stored(ctx, e.cfg.Registry)
+	if err != nil {
+		return err
+	}
+	jobs, err := e.cfg.Registry.Jobs(ctx, schemas.JobAlerts)
+	if err != nil {
+		return err
+	}
+	topics := map[string][]bound{}
+	for i := range groups {
+		for j := range groups[i].Rules {
+			r := &groups[i].Rules[j]
+			topics[r.Topic] = append(topics[r.Topic], bound{&groups[i], r})
+		}
+	}
+	for i := range jobs {
+		if _, ruled := topics[jobs[i].ID]; ruled {
+			continue
+		}
+		var s judge.Topic
+		if json.Unmarshal(jobs[i].State, &s) == nil && len(s.Alerts)+len(s.Outbox) > 0 {
+			topics[jobs[i].ID] = nil // its rules were removed
+		}
+	}
+	for topic := range e.runs {
+		if _, still := topics[topic]; !still {
+			delete(e.runs, topic)
+		}
+	}
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		if !e.cfg.Owns("alerts." + topic) {
+			delete(e.runs, topic)
+			continue
+		}
+		if err := e.topic(ctx, topic, topics[topic]); err != nil {
+			delete(e.runs, topic)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if !errors.Is(err, errStale) && !errors.Is(err, registry.ErrConflict) { // another process is faster, or it begins again
+				e.cfg.Hooks.Fault(topic, err)
+			}
+		}
+	}
+	return nil
+}
+
+// bound is a rule with its group.
+type bound struct {
+	group *alerts.Group
+	rule  *alerts.Rule
+}
+
+// topic judges the rules of one topic.
+func (e *Evaluator) topic(ctx context.Context, topic string, rules []bound) error {
+	ctx, cancel := context.WithTimeout(ctx, roundTime)
+	defer cancel()
+	sum, err := sumOf(rules)
+	if err != nil {
+		return err
+	}
+	r := e.runs[topic]
+	if r == nil || r.sum != sum {
+		if r, err = e.load(ctx, topic, rules); err != nil {
+			return err
+		}
+		r.sum = sum
+		e.runs[topic] = r
+	}
+	return r.round(ctx)
+}
+
+// sumOf names all that a run of a topic goes by.
+func sumOf(rules []bound) ([sha256.Size]byte, error) {
+	var all []any
+	for _, b := range rules {
+		all = append(all, b.group.Name, b.group.Receivers, b.rule)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("alerts: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}

@@ -1,0 +1,303 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+const logins = `
+groups:
+- name: logins
+  topic: app
+  rules:
+  - alert: FailedLogins
+    where: type = "login_failed"
+    window: %s
+    condition: ">= 5"
+    by: user_id
+    labels: {severity: page}
+    annotations: {summary: "{{ $labels.user_id }} failed {{ $value }} times"}
+  receivers:
+  - {name: ops, url: "http://127.0.0.1:9/"}
+`
+
+// killed is what a crash point panics with.
+type killed struct{}
+
+// dies makes rounds of an evaluator until it dies at its crash point.
+func dies(g *rig, e *Evaluator) {
+	defer func() {
+		if v := recover(); v != nil && v != any(killed{}) {
+			panic(v)
+		}
+	}()
+	g.rounds(e, func() error { return errors.New("it has not died") })
+}
+
+// TestFiresOnce holds that an alert fires once for each user and ends once, whatever point its evaluator is killed at.
+func TestFiresOnce(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"", "committed", "delivered"} {
+		t.Run("killed "+point, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, schemas.NewTopic("app"))
+			g.apply(fmt.Sprintf(logins, "4s"))
+			first := g.evaluator(func(at string) {
+				if at == point {
+					panic(killed{})
+				}
+			})
+			if err := first.Round(g.ctx); err != nil { // the rules are judged from here on
+				t.Fatal(err)
+			}
+			g.send("app", failures(5, "u1", "u2")...)
+			g.send("app", failures(4, "u3")...)
+			next := first
+			if point != "" {
+				dies(g, first)
+				next = g.evaluator(nil)
+			}
+			fired := []string{"FailedLogins u1 firing", "FailedLogins u2 firing"}
+			g.rounds(next, g.has(append(fired, "FailedLogins u1 inactive", "FailedLogins u2 inactive")...))
+			page, err := g.History(g.ctx, alerts.Past{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var keys []string
+			for _, a := range page.Alerts {
+				keys = append(keys, a.Key)
+				if a.State == "firing" && (a.Annotations["summary"] != a.Value+" failed 5 times" || a.Labels["severity"] != "page" || a.Labels["user_id"] != a.Value) {
+					t.Errorf("it says %v %v", a.Annotations, a.Labels)
+				}
+			}
+			slices.Sort(keys)
+			if told := g.told("ops"); !slices.Equal(told, keys) {
+				t.Errorf("the receiver is told of %q, the history has %q", told, keys)
+			}
+		})
+	}
+}
+
+// TestTwoEvaluators holds that an alert fires once where a lease moved and two processes judge.
+func TestTwoEvaluators(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(fmt.Sprintf(logins, "4s"))
+	one, other := g.evaluator(nil), g.evaluator(nil)
+	if err := errors.Join(one.Round(g.ctx), other.Round(g.ctx)); err != nil {
+		t.Fatal(err)
+	}
+	g.send("app", failures(6, "u1", "u2", "u3")...)
+	want := g.has("FailedLogins u1 firing", "FailedLogins u2 firing", "FailedLogins u3 firing", "FailedLogins u1 inactive", "FailedLogins u2 inactive", "FailedLogins u3 inactive")
+	g.rounds(one, func() error {
+		if err := other.Round(g.ctx); err != nil {
+			return err
+		}
+		return want()
+	})
+	if told := g.told("ops"); len(told) != 6 {
+		t.Errorf("the receiver is told %d times: %q", len(told), told)
+	}
+}
+
+// TestRouterAway holds that no time passes for rules while an event waits for its router: nothing falls silent, and what waited counts.
+func TestRouterAway(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.send("app", schemas.Event{Service: "db"})
+	g.apply(`
+groups:
+- name: g
+  topic: app
+  rules:
+  - {alert: Quiet, silence: 3s}
+`)
+	e := g.evaluator(nil)
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	g.stopRouter()
+	sent := time.Now()
+	g.send("app", schemas.Event{Service: "db"})
+	g.rounds(e, func() error { // the rule's time would have come
+		if left := 4*time.Second - time.Since(sent); left > 0 {
+			return fmt.Errorf("%s are left", left)
+		}
+		return nil
+	})
+	if judged := e.runs["app"].state.Judged; judged >= sent.Add(3*time.Second).UnixNano() {
+		t.Errorf("judged up to %s, which is after %s, since when an event waits", time.Unix(0, judged), sent)
+	}
+	g.router()
+	g.rounds(e, g.has("Quiet  firing"))
+}
+
+// TestTry holds that rules are tried over what came before, by filters that the frame decides and by those that ClickHouse alone does.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.send("app", failures(3, "u1")...)
+	e := g.evaluator(nil)
+	var got []string
+	embeddedtest.Eventually(t, longestWait, func() error {
+		made, err := e.Try(g.ctx, parsed(t, `
+groups:
+- name: g
+  topic: app
+  rules:
+  - {alert: Many, where: 'type = "login_failed"', window: 2s, condition: ">= 3", by: user_id}
+  - {alert: All, where: 'message matches "^n"', window: 2s, condition: ">= 3"}
+`), time.Now().Add(-time.Hour))
+		if err != nil {
+			return err
+		}
+		got = nil
+		for _, n := range made {
+			got = append(got, fmt.Sprintf("%s %s %s", n.Rule, n.Value, n.To))
+		}
+		slices.Sort(got)
+		if want := []string{"All  firing", "All  inactive", "Many u1 firing", "Many u1 inactive"}; !slices.Equal(got, want) {
+			return fmt.Errorf("it makes %q, want %q", got, want)
+		}
+		return nil
+	})
+	if groups, err := g.Groups(g.ctx); err != nil || len(groups) > 0 {
+		t.Errorf("declared are %v, %v", groups, err)
+	}
+}
+
+func parsed(t *testing.T, text string) []alerts.Group {
+	t.Helper()
+	groups, err := alerts.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return groups
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(`
+groups:
+- name: quiet
+  topic: app
+  rules:
+  - {alert: Quiet, silence: 3s, where: 'service = "db"'}
+`)
+	g.send("app", schemas.Event{Service: "db"})
+	e := g.evaluator(nil)
+	g.rounds(e, g.has("Quiet  firing"))
+	g.send("app", schemas.Event{Service: "web"}, schemas.Event{Service: "db"})
+	g.rounds(e, func() error {
+		if all := g.history(); !slices.Contains(all, "Quiet  inactive") {
+			return fmt.Errorf("it has not ended: %q", all)
+		}
+		return nil
+	})
+}
+
+// TestRuleChanged holds that alerts of a rule which is changed or removed while they fire end, and say why.
+func TestRuleChanged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(g *rig){
+		"removed":           func(g *rig) { _ = g.Remove(g.ctx, "logins") },
+		"means another":     func(g *rig) { g.apply(strings.Replace(fmt.Sprintf(logins, "1h"), ">= 5", ">= 500", 1)) },
+		"another by itself": func(g *rig) { g.apply(strings.Replace(fmt.Sprintf(logins, "1h"), "FailedLogins", "Other", 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, schemas.NewTopic("app"))
+			g.apply(fmt.Sprintf(logins, "1h"))
+			e := g.evaluator(nil)
+			g.send("app", failures(5, "u1")...)
+			g.rounds(e, g.has("FailedLogins u1 firing"))
+			change(g)
+			want := []string{"FailedLogins u1 firing", "FailedLogins u1 inactive the rule was removed or changed"}
+			if name == "another by itself" {
+				want = append(want, "Other u1 firing")
+			}
+			g.rounds(e, g.has(want...))
+			if told := g.told("ops"); len(told) != len(want) {
+				t.Errorf("the receiver is told %d times, want %d", len(told), len(want))
+			}
+			s, err := g.List(g.ctx)
+			if err != nil || len(s.Alerts) != len(want)-2 {
+				t.Errorf("listed are %+v, %v", s, err)
+			}
+		})
+	}
+	t.Run("only its labels", func(t *testing.T) {
+		t.Parallel()
+		g := newRig(t, schemas.NewTopic("app"))
+		g.apply(fmt.Sprintf(logins, "1h"))
+		e := g.evaluator(nil)
+		g.send("app", failures(5, "u1")...)
+		g.rounds(e, g.has("FailedLogins u1 firing"))
+		g.apply(strings.Replace(fmt.Sprintf(logins, "1h"), "page", "mail", 1))
+		for range 3 {
+			if err := e.Round(g.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := g.has("FailedLogins u1 firing")(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRefusedRules holds what is asked of servers before rules are declared.
+func TestRefusedRules(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	for name, c := range map[string]struct{ rule, says string }{
+		"unknown topic":   {`{alert: A, topic: none, window: 1m, condition: "> 1"}`, "unknown topic"},
+		"bad filter":      {`{alert: A, topic: app, window: 1m, condition: "> 1", where: "type ="}`, "where"},
+		"unknown field":   {`{alert: A, topic: app, window: 1m, condition: "> 1", by: nothing}`, `no field of text "nothing"`},
+		"a field of time": {`{alert: A, topic: app, window: 1m, condition: "> 1", by: ts}`, `no field of text "ts"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups := parsed(t, "groups: [{name: g, rules: ["+c.rule+"]}]")
+			err := g.Apply(g.ctx, groups)
+			if err == nil || name != "bad filter" && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("it says %v, want %q", err, c.says)
+			}
+		})
+	}
+	if groups, err := g.Groups(g.ctx); err != nil || len(groups) != 0 {
+		t.Errorf("declared are %v, %v", groups, err)
+	}
+}
+
+// TestErased holds that an alert whose event was erased is forgotten: no receiver is told of that person again.
+func TestErased(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(fmt.Sprintf(logins, "1h"))
+	g.send("app", failures(5, "u1")...)
+	g.rounds(g.evaluator(nil), g.has("FailedLogins u1 firing"))
+	for _, topic := range []string{"app", schemas.TopicAlerts} {
+		g.erase(topic, "u1")
+	}
+	e := g.evaluator(nil)
+	embeddedtest.Eventually(t, longestWait, func() error {
+		if err := e.Round(g.ctx); err != nil {
+			return err
+		}
+		if r := e.runs["app"]; r == nil || len(r.state.Alerts) > 0 {
+			return errors.New("it is not forgotten")
+		}
+		return nil
+	})
+	if err := g.has()(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,205 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// errStale: what the run was loaded by has changed.
+var errStale = errors.New("the rules' topic has changed")
+
+// run is the rules of a topic under way.
+type run struct {
+	e     *Evaluator
+	sum   [32]byte
+	topic schemas.Topic
+	job   registry.Job
+	state judge.Topic
+	saved time.Time
+	rules []*ruleRun
+	where []*filtered
+	// at is the sequence of SHARDS from which is read on.
+	at uint64
+	// known is the last message that was read, and erasures how many the ledger had.
+	known    schemas.Source
+	erasures int
+	// tried, when not nil, has transitions that are made, of a run that commits nothing.
+	tried *[]judge.Notice
+}
+
+// ruleRun is a rule under way.
+type ruleRun struct {
+	bound
+	judge    judge.Rule
+	compiled *alerts.Compiled
+	series   *judge.Series
+	left     uint64 // of series.Left, what was reported
+	alerts   map[string]judge.Alert
+	keys     map[string]string // of the last transition, by group
+}
+
+// maxBehind is how far back is judged of what was not: an Almanac that was stopped for longer begins that long ago.
+const maxBehind = 24 * time.Hour
+
+// load reads what is known of a topic's alerts, and delivers what may not be.
+func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run, error) {
+	r := &run{e: e}
+	job, err := e.cfg.Registry.Job(ctx, schemas.JobAlerts, topic)
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		job = registry.Job{ID: topic, Verb: schemas.JobAlerts}
+	case err != nil:
+		return nil, err
+	default:
+		if err := json.Unmarshal(job.State, &r.state); err != nil {
+			return nil, fmt.Errorf("alerts: what is known of topic %s is not readable: %w; `almanac alerts rm` its groups and apply them again", topic, err)
+		}
+	}
+	r.job = job
+	if r.topic, err = e.cfg.Registry.Topic(ctx, topic); err != nil {
+		return nil, err
+	}
+	r.job.For(&r.topic)
+	if err := r.empty(ctx); err != nil {
+		return nil, err
+	}
+	window := r.bind(rules)
+	if err := r.alerts(ctx); err != nil {
+		return nil, err
+	}
+	upTo, err := e.cfg.Reader.RoutedUpTo(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if first := judge.Instant(upTo.UnixNano()) - 2*int64(judge.Step); r.state.Judged == 0 || r.state.Judged < first-int64(maxBehind) {
+		if r.state.Judged > 0 {
+			e.cfg.Hooks.Fault(topic, fmt.Errorf("%w: what was accepted between %s and %s ago: nothing was judged for so long", ErrLeftOut, time.Unix(0, r.state.Judged).UTC().Format(time.RFC3339), maxBehind))
+			first -= int64(maxBehind)
+		}
+		r.state.Judged = max(r.state.Judged, first)
+	}
+	r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, time.Unix(0, r.state.Judged).Add(-window-judge.Step))
+	return r, err
+}
+
+// bind makes the rules ready, and returns the longest of their windows.
+func (r *run) bind(rules []bound) (window time.Duration) {
+	for _, b := range rules {
+		c, err := b.rule.Compile(&r.topic)
+		if err != nil { // as after a field was taken away: the others go on
+			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %w; apply it again", ErrLeftOut, b.group.Name, b.rule.Alert, err))
+			continue
+		}
+		window = max(window, b.rule.Span())
+		rr := &ruleRun{bound: b, judge: b.rule.Judged(), compiled: c, series: judge.NewSeries(b.rule.Span()), alerts: map[string]judge.Alert{}, keys: map[string]string{}}
+		r.rules = append(r.rules, rr)
+		r.filter(rr)
+	}
+	return window
+}
+
+// alerts gives the alerts that are known to their rules. Those whose rule is no longer there, or means something else, end.
+func (r *run) alerts(ctx context.Context) error {
+	read, err := events.Of(ctx, r.e.cfg.Reader, r.state.Alerts)
+	if err != nil {
+		return err
+	}
+	var ended []judge.Notice
+	r.state.Alerts = slices.DeleteFunc(r.state.Alerts, func(a judge.Named) bool { _, there := read[a.Key]; return !there }) // erased: they are forgotten
+	for i := range r.state.Alerts {
+		a := &r.state.Alerts[i]
+		e := read[a.Key]
+		rr := r.rule(a)
+		if rr != nil {
+			rr.alerts[e.Attrs[events.AttrValue]], rr.keys[e.Attrs[events.AttrValue]] = a.Alert, a.Key
+			continue
+		}
+		ended = append(ended, judge.Notice{
+			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], From: a.State, To: judge.Inactive,
+			At: max(r.state.Judged, a.At+1), Since: a.Since, Reason: "the rule was removed or changed", Labels: e.Labels(), Annotations: e.Annotations(), Calls: e.Calls(),
+		})
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	return r.commit(ctx, r.state.Judged, r.state.Judged, ended)
+}
+
+// rule is the rule that a known alert is of; nil: none is that.
+func (r *run) rule(a *judge.Named) *ruleRun {
+	if rr := r.of(a.Group, a.Rule); rr != nil && rr.rule.Sum() == a.Sum {
+		return rr
+	}
+	return nil
+}
+
+// saveEvery is how often is written how far is judged, where nothing else is: a run that is loaded again judges so much once more.
+const saveEvery = 10 * time.Second
+
+// round feeds and judges up to now.
+func (r *run) round(ctx context.Context) error {
+	if err := r.empty(ctx); err != nil {
+		return err
+	}
+	upTo, err := r.e.cfg.Reader.RoutedUpTo(ctx, r.topic.Name)
+	if err != nil {
+		return err
+	}
+	whole, err := r.feed(ctx)
+	if err != nil {
+		return err
+	}
+	if whole {
+		if err := r.judge(ctx, upTo.UnixNano()); err != nil {
+			return err
+		}
+		r.e.cfg.Hooks.Judged(r.topic.Name, len(r.rules), time.Unix(0, r.state.Judged))
+	}
+	for _, rr := range r.rules {
+		if rr.series.Left > rr.left {
+			rr.left = rr.series.Left
+			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %d events of more than %d values of %s", ErrLeftOut, rr.group.Name, rr.rule.Alert, rr.left, judge.MaxGroups, rr.rule.By))
+		}
+	}
+	if time.Since(r.saved) > saveEvery {
+		return r.save(ctx)
+	}
+	return nil
+}
+
+// judge judges each instant up to a time, unix ns.
+func (r *run) judge(ctx context.Context, upTo int64) error {
+	for at := r.state.Judged + int64(judge.Step); at <= upTo; at += int64(judge.Step) {
+		var made []judge.Notice
+		for _, rr := range r.rules {
+			if rr.series.Groups() == 0 && len(rr.alerts) == 0 && (rr.judge.Grouped || !rr.judge.Condition.Met(0)) {
+				continue
+			}
+			for _, tr := range rr.judge.Judge(at, rr.judge.Sample(rr.series, at, rr.alerts), rr.alerts) {
+				made = append(made, rr.notice(r.topic.Name, tr))
+			}
+			judge.Forget(rr.alerts, at)
+		}
+		if len(made) > 0 {
+			if err := r.commit(ctx, at-int64(judge.Step), at, made); err != nil {
+				return err
+			}
+		}
+		r.state.Judged = at
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}

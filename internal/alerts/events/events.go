@@ -1,0 +1,164 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/audit"
+	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// Attributes of the events.
+const (
+	AttrTopic  = "topic"
+	AttrFrom   = "from"
+	AttrBy     = "by"
+	AttrValue  = "value"
+	AttrCount  = "count"
+	AttrSince  = "since"
+	AttrReason = "reason"
+	AttrCalls  = "calls" // who is told, JSON
+	// labelPrefix begins the attributes of labels, textPrefix those of annotations.
+	labelPrefix = "label."
+	textPrefix  = "annotation."
+)
+
+// scope is of all events: an audit names whose resource changes, and rules are Almanac's own.
+const scope = "alerts"
+
+// Event is a transition as an event.
+func Event(n *judge.Notice) (schemas.Event, error) {
+	a := audit.Activity{
+		Type: string(n.To), Request: n.Key, Scope: scope, Service: "almanac", ResourceType: "alert", Resource: Resource(n.Group, n.Rule),
+		Message: cmp.Or(n.Annotations["summary"], n.Annotations["description"], n.Rule), Time: time.Unix(0, n.At),
+		Labels: []schemas.Attr{
+			schemas.String(AttrTopic, n.Topic), schemas.String(AttrFrom, string(n.From)), schemas.Float64(AttrCount, n.Count), schemas.Time(AttrSince, time.Unix(0, n.Since)),
+		},
+	}
+	if n.By != "" {
+		a.Labels = append(a.Labels, schemas.String(AttrBy, n.By), schemas.String(AttrValue, n.Value))
+	}
+	if n.By == schemas.ColUserID {
+		a.Actor = n.Value
+	}
+	if n.Reason != "" {
+		a.Labels = append(a.Labels, schemas.String(AttrReason, n.Reason))
+	}
+	if len(n.Calls) > 0 {
+		text, err := json.Marshal(n.Calls)
+		if err != nil {
+			return schemas.Event{}, err
+		}
+		a.Labels = append(a.Labels, schemas.String(AttrCalls, string(text)))
+	}
+	for name, v := range n.Labels {
+		a.Labels = append(a.Labels, schemas.String(labelPrefix+name, v))
+	}
+	for name, v := range n.Annotations {
+		a.Labels = append(a.Labels, schemas.String(textPrefix+name, v))
+	}
+	slices.SortFunc(a.Labels, func(a, b schemas.Attr) int { return cmp.Compare(a.Key, b.Key) })
+	return a.Event()
+}
+
+// Resource names a rule as events do.
+func Resource(group, rule string) string { return group + "/" + rule }
+
+// Read is an event as it was read.
+type Read struct {
+	Time    time.Time
+	State   judge.State
+	Key     string
+	Rule    string // as Resource names it
+	Message string
+	Attrs   map[string]string
+}
+
+// prefixed are the labels, or the annotations, of an event.
+func (r *Read) prefixed(prefix string) map[string]string {
+	out := map[string]string{}
+	for k, v := range r.Attrs {
+		if name, ok := strings.CutPrefix(k, prefix); ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// Labels are the labels of the rule then.
+func (r *Read) Labels() map[string]string { return r.prefixed(labelPrefix) }
+
+// Annotations are the annotations of the rule then, filled in.
+func (r *Read) Annotations() map[string]string { return r.prefixed(textPrefix) }
+
+// Calls are who was told.
+func (r *Read) Calls() (calls []judge.Call) {
+	_ = json.Unmarshal([]byte(r.Attrs[AttrCalls]), &calls) // absent: none
+	return calls
+}
+
+// Parse reads an event as a query gives it.
+func Parse(line json.RawMessage) (Read, error) {
+	var e struct {
+		Ts         time.Time         `json:"ts"`
+		Type       string            `json:"type"`
+		Request    string            `json:"request_id"`
+		Resource   string            `json:"resource"`
+		Message    string            `json:"message"`
+		Attributes map[string]string `json:"attributes"`
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return Read{}, fmt.Errorf("alerts: an event of %s is not readable: %w", schemas.TopicAlerts, err)
+	}
+	return Read{Time: e.Ts, State: judge.State(e.Type), Key: e.Request, Rule: e.Resource, Message: e.Message, Attrs: e.Attributes}, nil
+}
+
+// some is how many events one query asks for.
+const some = 200
+
+// Of reads the events of alerts, by their keys. What an erasure took, and what is not there, is left out.
+func Of(ctx context.Context, r *query.Reader, alerts []judge.Named) (map[string]Read, error) {
+	out := map[string]Read{}
+	alerts = slices.SortedFunc(slices.Values(alerts), func(a, b judge.Named) int { return cmp.Compare(a.At, b.At) })
+	for part := range slices.Chunk(alerts, some) {
+		var keys []string
+		for i := range part {
+			keys = append(keys, filter.Quote(part[i].Key))
+		}
+		req := query.Request{
+			Topic: schemas.TopicAlerts, From: time.Unix(0, part[0].At), To: time.Unix(0, part[len(part)-1].At+1),
+			Where: kinds.ColRequestID + " IN (" + strings.Join(keys, ", ") + ")", Limit: query.MaxLimit, Ascending: true,
+		}
+		for {
+			page, err := r.Query(ctx, req)
+			if errors.Is(err, schemas.ErrUnknownTopic) {
+				return out, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			for _, line := range page.Events {
+				e, err := Parse(line)
+				if err != nil {
+					return nil, err
+				}
+				out[e.Key] = e
+			}
+			if page.Cursor == "" {
+				break
+			}
+			req.Cursor = page.Cursor
+		}
+	}
+	return out, nil
+}

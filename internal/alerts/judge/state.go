@@ -1,0 +1,54 @@
+package judge
+
+// Topic is how far the rules of a topic are judged: what the job of the registry holds.
+type Topic struct {
+	// Judged is the last instant that was judged, unix ns.
+	Judged int64 `json:"judged"`
+	// Alerts are those that are pending or firing.
+	Alerts []Named `json:"alerts,omitempty"`
+	// Outbox are transitions that may not be delivered yet. They name groups.
+	Outbox []Notice `json:"outbox,omitempty"`
+}
+
+// Named is an alert without the value of its group, which the event of its last transition has.
+type Named struct {
+	Alert
+	// Group and Rule are the names of the rule, Sum what it meant.
+	Group string `json:"group"`
+	Rule  string `json:"rule"`
+	Sum   string `json:"sum"`
+	// Key is of the last transition: the request of its event, which has the time At.
+	Key string `json:"key"`
+}
+
+// Notice is a transition as it is delivered: all that its event and its notifications say.
+type Notice struct {
+	Key   string `json:"key"`
+	Topic string `json:"topic"`
+	Group string `json:"group"`
+	Rule  string `json:"rule"`
+	// Was is the key of the alert's transition before; empty: it was inactive. The outbox need not have it.
+	Was string `json:"-"`
+	// By is the field that the rule groups by, and Value what it is of this alert.
+	By    string  `json:"by,omitempty"`
+	Value string  `json:"value,omitempty"`
+	From  State   `json:"from"`
+	To    State   `json:"to"`
+	At    int64   `json:"at"`
+	Since int64   `json:"since"`
+	Count float64 `json:"count"`
+	// Reason is why an alert ended, where it is not that the condition no longer holds.
+	Reason      string            `json:"reason,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Calls       []Call            `json:"calls,omitempty"`
+}
+
+// Call is a receiver to be told.
+type Call struct {
+	Receiver string `json:"receiver"`
+	URL      string `json:"url"`
+}
+
+// Tells reports whether receivers are told: an alert that fires, and one that ends after it fired.
+func (n *Notice) Tells() bool { return n.To == Firing || n.From == Firing }
