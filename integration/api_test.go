@@ -40,6 +40,7 @@ func TestAPIContract(t *testing.T) {
 	documentsOverHTTP(t, c)
 	usageOverHTTP(t, e, c)
 	trailOverHTTP(t, e, c)
+	alertsOverHTTP(t, c)
 	relativePagesOverHTTP(t, c)
 	lettersOverHTTP(t, e, c)
 	jobsOverHTTP(t, c)
@@ -201,6 +202,23 @@ func trailOverHTTP(t *testing.T, e *env, c *caller) {
 	c.send(400, "GET", "/v1/topics/trail/trail?scope=s", "")
 	c.send(400, "GET", "/v1/topics/app/trail?scope=s&request=r-1", "")
 	c.send(404, "GET", "/v1/topics/nope/trail?scope=s&request=r-1", "")
+}
+
+// alertsOverHTTP declares rules, reads what is known of them, and removes them.
+func alertsOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	holds(t, c.get("/v1/alerts/history"), `"alerts":[]`)
+	const group = `{"topic":"app","receivers":[{"name":"ops","url":"https://hooks.example.com/"}],"rules":[{"alert":"Many","where":"level = 'error'","window":"1m","condition":">= 5","by":"user_id","labels":{"severity":"page"}}]}`
+	holds(t, c.send(200, "PUT", "/v1/alerts/rules/logins", group, "Content-Type", "application/json"), `"name":"logins"`, `"window":"1m0s"`)
+	holds(t, c.get("/v1/alerts/rules"), `"alert":"Many"`, `"url":"https://hooks.example.com/"`)
+	holds(t, c.get("/v1/alerts"), `"alerts":[]`, `"topic":"app"`, `"rules":1`)
+	holds(t, c.get("/v1/alerts/history?from=2026-01-01&to=2027-01-01&limit=1&where="+url.QueryEscape("type = 'firing'")), `"alerts":[]`)
+	c.send(400, "GET", "/v1/alerts/history?cursor=x", "")
+	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other", group[:1]+`"name":"logins",`+group[1:], "Content-Type", "application/json"), "logins")
+	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other", strings.Replace(group, ">= 5", "5", 1), "Content-Type", "application/json"), "Many", "condition")
+	c.send(404, "PUT", "/v1/alerts/rules/other", strings.Replace(group, `"topic":"app"`, `"topic":"nope"`, 1), "Content-Type", "application/json")
+	c.send(204, "DELETE", "/v1/alerts/rules/logins", "")
+	holds(t, c.send(404, "DELETE", "/v1/alerts/rules/logins", ""), "unknown_group")
 }
 
 // usageOverHTTP bills a month.

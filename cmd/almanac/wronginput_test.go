@@ -170,6 +170,9 @@ var complete = map[string]string{
 	"align":         "--metric cpu --from 2026-11-01",
 	"trail":         "--scope s --request r",
 
+	"alerts apply": "--file ../../deploy/alerts/example.yaml",
+	"alerts test":  "--file ../../deploy/alerts/example.yaml",
+
 	"docs unlock":   "--force",
 	"streams apply": "--bytes 1GiB",
 
@@ -180,7 +183,7 @@ var complete = map[string]string{
 // serverless are verbs that ask no server, or start their own.
 var serverless = map[string]bool{
 	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "config nats": true, "config clickhouse": true, "help": true, "man": true,
-	"topics": true, "audit": true, "dead": true, "docs": true, "timers": true, "timers groups": true, "completion": true,
+	"topics": true, "alerts": true, "audit": true, "dead": true, "docs": true, "timers": true, "timers groups": true, "completion": true,
 	"ready":   true,                                                                              // it asks a process
 	"restore": true,                                                                              // it reads its backup first
 	"token":   true, "token add": true, "token ls": true, "token rm": true, "token rotate": true, // a file

@@ -165,6 +165,8 @@ func worstOf() map[string][]worst {
 		"GET /v1/timers": {{}}, "GET /v1/timers/{group}": {asks("limit", "1000", "cursor", strings.Repeat("x", 20_000))}, "POST /v1/timers/{group}": json0(),
 		"GET /v1/timers/{group}/config": {{}}, "PUT /v1/timers/{group}/config": json0(), "GET /v1/timers/{group}/{id}": {{}}, "PATCH /v1/timers/{group}/{id}": json0(), "DELETE /v1/timers/{group}/{id}": {{}},
 		"POST /v1/timers/{group}/{id}/fire": {{}}, "POST /v1/timers/{group}/{id}/retry": {{}}, "GET /v1/timers/{group}/{id}/history": {{}},
+		"GET /v1/alerts": {{}}, "GET /v1/alerts/history": filters("limit", "1000"), "GET /v1/alerts/rules": {{}}, "DELETE /v1/alerts/rules/{group}": {{}},
+		"PUT /v1/alerts/rules/{group}": json0(where(`{"rules":[{"alert":"a","topic":"app","window":"24h","condition":"> 1","where":"WHERE"}]}`)...),
 	}
 	const loki = "/loki/api/v1/"
 	logQL := func(rest string, more ...string) (out []worst) {

@@ -59,11 +59,11 @@ func NATSUsers() []NATSUser {
 			Hears: []string{schemas.MemberSubject(schemas.RoleRouter, schemas.AnyTopic)},
 		},
 		{
-			Name: UserSink, Short: "sinks, with retention, the cleaner, seals and the keeper of the ledger beside them", Answers: true,
+			Name: UserSink, Short: "sinks, with retention, the cleaner, seals, alerts and the keeper of the ledger beside them", Answers: true,
 			Publish: join(reads(), takes(logs...), member(schemas.RoleSink), probes(),
 				[]string{schemas.SubjectsLanes, schemas.SubjectsShards, schemas.SubjectsRouted, schemas.SubjectsGiven, schemas.SubjectsDocs, schemas.SubjectsDocLocks, schemas.SubjectsTimers}, entries()),
 			Deny:  foreign(schemas.RoleSink),
-			Hears: []string{schemas.MemberSubject(schemas.RoleSink, schemas.AnyTopic), schemas.SubjectsWaiting},
+			Hears: []string{schemas.MemberSubject(schemas.RoleSink, schemas.AnyTopic), schemas.SubjectsWaiting, schemas.KVSubject(schemas.TopicKeys)},
 		},
 		{
 			Name: UserTimers, Short: "dispatchers", Answers: true,

@@ -76,6 +76,12 @@ var Ways = []Way{
 	{Verb: "timers groups show", Routes: []*Operation{&TimerGroup}},
 	{Verb: "timers groups apply", Routes: []*Operation{&SetTimerGroup}},
 
+	{Verb: "alerts apply", Routes: []*Operation{&SetAlertGroup}},
+	{Verb: "alerts ls", Routes: []*Operation{&Alerts}},
+	{Verb: "alerts rules", Routes: []*Operation{&AlertGroups}},
+	{Verb: "alerts rm", Routes: []*Operation{&RemoveAlertGroup}},
+	{Verb: "alerts history", Routes: []*Operation{&AlertHistory}},
+
 	{Routes: []*Operation{&Event, &Around}, Why: "a page of events on a screen asks for them; the command line has `query`"},
 	{Routes: []*Operation{&LoadDocuments}, Why: "`docs get` loads one; a list of ids is for programs"},
 	{Routes: []*Operation{&DocumentLock}, Why: "`docs locks` lists all"},
@@ -110,6 +116,7 @@ var Ways = []Way{
 	{Verb: "erase export", Why: whyServers},
 	{Verb: "erase redact", Why: whyUndone},
 	{Verb: "erase forget", Why: whyUndone},
+	{Verb: "alerts test", Why: "it reads all that was accepted for as long as is asked: for who runs the servers, and not for each client"},
 	{Verb: "audit seal", Why: "a seal is kept by who does not trust the servers"},
 	{Verb: "usage close", Why: "a close is done once a month, by who sends the bills"},
 	{Verb: "usage corrections", Why: "it goes with `usage close`"},

@@ -3,6 +3,7 @@ package api
 import (
 	"reflect"
 
+	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/lines"
@@ -91,10 +92,13 @@ var types = openapi.Types{
 		"Proof": Proof{}, "Erasures": erasureList{}, "EraseRequest": eraseRequest{}, "ErasurePlan": erasure.Plan{}, "ErasureProof": erasure.Proof{},
 		"ReplayRequest": replayRequest{}, "Job": jobs.Job{}, "Jobs": jobList{}, "DeadLetters": letterList{}, "DeadReasons": reasonList{}, "DeadLetter": query.DeadLetter{}, "Settled": Letters{},
 		"Document": documents.Document{}, "DocumentPage": documents.Page{}, "DocumentBatch": batchRequest{}, "DocumentChange": documents.Change{}, "DocumentLock": documents.Lock{}, "LockRequest": lockRequest{}, "LoadRequest": loadRequest{},
+		"Alerts": alerts.State{}, "AlertHistory": alerts.Page{}, "AlertGroups": alertGroups{}, "AlertGroup": alerts.Group{},
 		"AnyObject":   openapi.Schema{Type: "object"},
 		"TimerGroups": groupList{}, "TimerGroup": groupView{}, "TimerGroupRequest": groupRequest{}, "Timer": timerView{}, "Timers": timerPage{}, "TimerRequest": timerRequest{}, "Exported": Exported{}, "RetryPolicy": retryRequest{}, "InFlight": timerInFlight{},
 	},
 	Known: map[reflect.Type]openapi.Schema{
+		reflect.TypeFor[alerts.Span]():   {Type: "string", Description: "A length of time, such as 15m"},
+		reflect.TypeFor[alerts.Word]():   {Type: "string", Enum: words(alerts.States...)},
 		reflect.TypeFor[series.Number](): {Description: "A number; a text when it is not finite"},
 		reflect.TypeFor[trail.Body]():    {Description: "A resource, or what stands in for a body that was cut"},
 		reflect.TypeFor[timer.State]():   {Type: "string", Enum: words(timer.StatePending, timer.StateFiring, timer.StateDone, timer.StateFailed, timer.StateCancelled)},
@@ -105,7 +109,7 @@ var types = openapi.Types{
 	},
 	Requests: map[string][]string{
 		"RefusedLines": {"error"}, "Event": nil, "EraseRequest": {"topic"}, "ReplayRequest": {"topic", "into"},
-		"DocumentBatch": {"changes"}, "DocumentChange": {"op"}, "Exported": nil, "LoadRequest": {"ids"}, "LockRequest": nil, "TimerRequest": nil, "TimerGroupRequest": nil, "RetryPolicy": nil,
+		"DocumentBatch": {"changes"}, "DocumentChange": {"op"}, "Exported": nil, "LoadRequest": {"ids"}, "LockRequest": nil, "TimerRequest": nil, "TimerGroupRequest": nil, "RetryPolicy": nil, "AlertGroup": {"rules"},
 	},
 	Members: map[string]openapi.Schema{
 		"Error.error":                      {Required: []string{"code", "message", "request_id"}},

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+type alertGroups struct {
+	Groups []alerts.Group `json:"groups"`
+}
+
+// addAlerts adds alerts and their rules.
+func (a *API) addAlerts(on routes) {
+	m := alerts.New(a.cfg.Registry, a.cfg.Reader)
+	on.serve(&operations.Alerts, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		if err := paramsOf(r).end(); err != nil {
+			return nil, err
+		}
+		return m.List(r.Context())
+	}))
+	on.serve(&operations.AlertHistory, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		p := paramsOf(r)
+		past := alerts.Past{From: p.time("from"), To: p.until("to"), Where: p.text("where"), Limit: p.number("limit"), Cursor: p.after()}
+		if err := p.end(); err != nil {
+			return nil, err
+		}
+		page, err := m.History(r.Context(), past)
+		if err == nil {
+			page.Cursor = p.next(page.Cursor)
+		}
+		return page, err
+	}))
+	on.serve(&operations.AlertGroups, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		if err := paramsOf(r).end(); err != nil {
+			return nil, err
+		}
+		groups, err := m.Groups(r.Context())
+		return alertGroups{append([]alerts.Group{}, groups...)}, err
+	}))
+	on.serve(&operations.SetAlertGroup, a.read(func(w http.ResponseWriter, r *http.Request) (any, error) {
+		if err := paramsOf(r).end(); err != nil {
+			return nil, err
+		}
+		var g alerts.Group
+		if err := bodyWithin(w, r, alerts.MaxGroupBytes, &g); err != nil {
+			return nil, err
+		}
+		if name := r.PathValue("group"); g.Name == "" {
+			g.Name = name
+		} else if g.Name != name {
+			return nil, fmt.Errorf("%w: the group of the path is %q, and the body's %q", schemas.ErrRequest, name, g.Name)
+		}
+		groups := []alerts.Group{g}
+		err := m.Apply(r.Context(), groups)
+		return groups[0], err
+	}))
+	on.serve(&operations.RemoveAlertGroup, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		if err := paramsOf(r).end(); err != nil {
+			return nil, err
+		}
+		err := m.Remove(r.Context(), r.PathValue("group"))
+		if errors.Is(err, alerts.ErrUnknownGroup) {
+			return nil, request.Refuse(http.StatusNotFound, "unknown_group", schemas.Text(err), "GET /v1/alerts/rules lists them")
+		}
+		return status{http.StatusNoContent, nil}, err
+	}))
+}
