@@ -81,7 +81,7 @@ groups:
 - name: logins
   topic: app
   rules:
-  - {alert: FailedLogins, where: 'type = "login_failed"', window: 5s, condition: ">= 5", by: user_id}
+  - {alert: FailedLogins, where: 'type = "login_failed"', window: 10s, condition: ">= 5", by: user_id}
   receivers:
   - {name: ops, url: "`+srv.URL+`"}
 `, "alerts", "apply", "-f", "-")

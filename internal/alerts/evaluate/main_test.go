@@ -142,18 +142,18 @@ func (g *rig) apply(text string) {
 	}
 }
 
-// send stores events, one after the other.
+// send stores events. Those of a user are one frame, so that they are accepted at one time however busy the machine is.
 func (g *rig) send(topic string, all ...schemas.Event) {
 	g.t.Helper()
-	p, err := producer.New(g.ctx, g.srv.NC(), producer.Config{Topic: topic})
+	p, err := producer.New(g.ctx, g.srv.NC(), producer.Config{Topic: topic, Policy: producer.Block, Linger: time.Minute})
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	defer func() { _ = p.Close(g.ctx) }()
 	for _, ev := range all {
-		if err := p.Publish(g.ctx, ev); err != nil {
-			g.t.Fatal(err)
-		}
+		p.Log(ev)
+	}
+	if err := p.Close(g.ctx); err != nil {
+		g.t.Fatal(err)
 	}
 }
 
