@@ -188,8 +188,8 @@ func alertOf(e *events.Read) Alert {
 	}
 }
 
-// Judged is how far the rules of a topic are judged.
-type Judged struct {
+// Decided is how far the rules of a topic are judged.
+type Decided struct {
 	Topic string    `json:"topic"`
 	Rules int       `json:"rules"`
 	UpTo  time.Time `json:"judged_up_to,omitzero"`
@@ -197,8 +197,8 @@ type Judged struct {
 
 // State is which alerts there are, and how far each topic is judged.
 type State struct {
-	Alerts []Alert  `json:"alerts"`
-	Topics []Judged `json:"topics"`
+	Alerts []Alert   `json:"alerts"`
+	Topics []Decided `json:"topics"`
 }
 
 // List reads the alerts that are pending or firing.
@@ -207,10 +207,10 @@ func (a *Alerts) List(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	topics := map[string]*Judged{}
-	of := func(topic string) *Judged {
+	topics := map[string]*Decided{}
+	of := func(topic string) *Decided {
 		if topics[topic] == nil {
-			topics[topic] = &Judged{Topic: topic}
+			topics[topic] = &Decided{Topic: topic}
 		}
 		return topics[topic]
 	}
@@ -231,14 +231,14 @@ func (a *Alerts) List(ctx context.Context) (*State, error) {
 		}
 		named = append(named, s.Alerts...)
 		if topics[jobs[i].ID] != nil || len(s.Alerts) > 0 {
-			of(jobs[i].ID).UpTo = time.Unix(0, s.Judged).UTC()
+			of(jobs[i].ID).UpTo = time.Unix(0, s.Decided).UTC()
 		}
 	}
 	read, err := events.Of(ctx, a.reader, named)
 	if err != nil {
 		return nil, err
 	}
-	out := &State{Alerts: []Alert{}, Topics: []Judged{}}
+	out := &State{Alerts: []Alert{}, Topics: []Decided{}}
 	for i := range named {
 		if e, ok := read[named[i].Key]; ok {
 			out.Alerts = append(out.Alerts, alertOf(&e))

@@ -109,8 +109,8 @@ func (r *Rule) condition() (judge.Condition, error) {
 // Span is the window that counts.
 func (r *Rule) Span() time.Duration { return time.Duration(max(r.Window, r.Silence)) }
 
-// Judged is the rule as it is judged.
-func (r *Rule) Judged() judge.Rule {
+// Decided is the rule as it is judged.
+func (r *Rule) Decided() judge.Rule {
 	c, _ := r.condition() // Validate read it
 	return judge.Rule{Condition: c, Grouped: r.By != "", For: time.Duration(r.For), Keep: time.Duration(r.KeepFiringFor)}
 }

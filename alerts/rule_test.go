@@ -74,7 +74,7 @@ func TestExample(t *testing.T) {
 		{Condition: judge.Condition{Op: ">", Limit: 100}, Grouped: true, For: 2 * time.Minute},
 		{Condition: judge.Condition{Op: "<", Limit: 1}},
 	} {
-		if got := groups[0].Rules[i].Judged(); got != want {
+		if got := groups[0].Rules[i].Decided(); got != want {
 			t.Errorf("rule %d is judged as %+v, want %+v", i, got, want)
 		}
 	}

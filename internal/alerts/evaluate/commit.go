@@ -97,9 +97,9 @@ func (r *run) commit(ctx context.Context, from, at int64, made []judge.Notice) e
 		}
 		part := made[:some]
 		made = made[some:]
-		r.state.Judged, r.state.Outbox = from, slices.DeleteFunc(slices.Clone(part), r.take)
+		r.state.Decided, r.state.Outbox = from, slices.DeleteFunc(slices.Clone(part), r.take)
 		if len(made) == 0 {
-			r.state.Judged = at
+			r.state.Decided = at
 		}
 		if err := r.save(ctx); err != nil {
 			return err

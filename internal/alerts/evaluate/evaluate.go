@@ -44,8 +44,8 @@ type Config struct {
 type Hooks struct {
 	// Changed: an alert changed its state, and that is committed.
 	Changed func(n *judge.Notice)
-	// Judged: the rules of a topic are judged up to a time.
-	Judged func(topic string, rules int, upTo time.Time)
+	// Decided: the rules of a topic are judged up to a time.
+	Decided func(topic string, rules int, upTo time.Time)
 	// Fault: the rules of a topic could not be judged and will be tried again, or something was left out.
 	Fault func(topic string, err error)
 }
@@ -83,8 +83,8 @@ func New(cfg Config) (*Evaluator, error) {
 	if cfg.Hooks.Changed == nil {
 		cfg.Hooks.Changed = func(*judge.Notice) {}
 	}
-	if cfg.Hooks.Judged == nil {
-		cfg.Hooks.Judged = func(string, int, time.Time) {}
+	if cfg.Hooks.Decided == nil {
+		cfg.Hooks.Decided = func(string, int, time.Time) {}
 	}
 	if cfg.Hooks.Fault == nil {
 		cfg.Hooks.Fault = func(string, error) {}

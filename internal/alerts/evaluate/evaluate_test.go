@@ -133,13 +133,13 @@ groups:
 		}
 		return nil
 	})
-	if judged := e.runs["app"].state.Judged; judged >= sent.Add(3*time.Second).UnixNano() {
-		t.Errorf("judged up to %s, which is after %s, since when an event waits", time.Unix(0, judged), sent)
+	if upTo := e.runs["app"].state.Decided; upTo >= sent.Add(3*time.Second).UnixNano() {
+		t.Errorf("judged up to %s, which is after %s, since when an event waits", time.Unix(0, upTo), sent)
 	}
 	g.router()
 	g.rounds(e, func() error {
-		if judged := e.runs["app"].state.Judged; judged < sent.Add(3*time.Second).UnixNano() {
-			return fmt.Errorf("judged up to %s", time.Unix(0, judged))
+		if upTo := e.runs["app"].state.Decided; upTo < sent.Add(3*time.Second).UnixNano() {
+			return fmt.Errorf("judged up to %s", time.Unix(0, upTo))
 		}
 		if all := g.history(); !slices.Contains(all, "Quiet  firing") {
 			return fmt.Errorf("it has not fallen silent: %q", all)

@@ -35,8 +35,8 @@ func (r *run) filter(rr *ruleRun) {
 // maxFrames bounds the frames that one round reads, so that a run which is far behind is saved meanwhile.
 const maxFrames = 5000
 
-// feed counts the frames that were routed since. whole: up to the end.
-func (r *run) feed(ctx context.Context) (whole bool, err error) {
+// read counts the frames that were routed since. whole: up to the end.
+func (r *run) read(ctx context.Context) (whole bool, err error) {
 	erasures, err := r.e.cfg.Registry.Ledger(ctx, r.topic.Name)
 	if err != nil {
 		return false, err

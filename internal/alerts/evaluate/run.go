@@ -41,7 +41,7 @@ type run struct {
 // ruleRun is a rule under way.
 type ruleRun struct {
 	bound
-	judge    judge.Rule
+	decide   judge.Rule
 	compiled *alerts.Compiled
 	series   *judge.Series
 	left     uint64 // of series.Left, what was reported
@@ -82,14 +82,14 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 	if err != nil {
 		return nil, err
 	}
-	if first := judge.Instant(upTo.UnixNano()) - 2*int64(judge.Step); r.state.Judged == 0 || r.state.Judged < first-int64(maxBehind) {
-		if r.state.Judged > 0 {
-			e.cfg.Hooks.Fault(topic, fmt.Errorf("%w: what was accepted between %s and %s ago: nothing was judged for so long", ErrLeftOut, time.Unix(0, r.state.Judged).UTC().Format(time.RFC3339), maxBehind))
+	if first := judge.Instant(upTo.UnixNano()) - 2*int64(judge.Step); r.state.Decided == 0 || r.state.Decided < first-int64(maxBehind) {
+		if r.state.Decided > 0 {
+			e.cfg.Hooks.Fault(topic, fmt.Errorf("%w: what was accepted between %s and %s ago: nothing was judged for so long", ErrLeftOut, time.Unix(0, r.state.Decided).UTC().Format(time.RFC3339), maxBehind))
 			first -= int64(maxBehind)
 		}
-		r.state.Judged = max(r.state.Judged, first)
+		r.state.Decided = max(r.state.Decided, first)
 	}
-	r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, time.Unix(0, r.state.Judged).Add(-window-judge.Step))
+	r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, time.Unix(0, r.state.Decided).Add(-window-judge.Step))
 	return r, err
 }
 
@@ -102,7 +102,7 @@ func (r *run) bind(rules []bound) (window time.Duration) {
 			continue
 		}
 		window = max(window, b.rule.Span())
-		rr := &ruleRun{bound: b, judge: b.rule.Judged(), compiled: c, series: judge.NewSeries(b.rule.Span()), alerts: map[string]judge.Alert{}, keys: map[string]string{}}
+		rr := &ruleRun{bound: b, decide: b.rule.Decided(), compiled: c, series: judge.NewSeries(b.rule.Span()), alerts: map[string]judge.Alert{}, keys: map[string]string{}}
 		r.rules = append(r.rules, rr)
 		r.filter(rr)
 	}
@@ -127,13 +127,13 @@ func (r *run) alerts(ctx context.Context) error {
 		}
 		ended = append(ended, judge.Notice{
 			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], From: a.State, To: judge.Inactive,
-			At: max(r.state.Judged, a.At+1), Since: a.Since, Reason: "the rule was removed or changed", Labels: e.Labels(), Annotations: e.Annotations(), Calls: e.Calls(),
+			At: max(r.state.Decided, a.At+1), Since: a.Since, Reason: "the rule was removed or changed", Labels: e.Labels(), Annotations: e.Annotations(), Calls: e.Calls(),
 		})
 	}
 	if len(ended) == 0 {
 		return nil
 	}
-	return r.commit(ctx, r.state.Judged, r.state.Judged, ended)
+	return r.commit(ctx, r.state.Decided, r.state.Decided, ended)
 }
 
 // rule is the rule that a known alert is of; nil: none is that.
@@ -156,15 +156,15 @@ func (r *run) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	whole, err := r.feed(ctx)
+	whole, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
 	if whole {
-		if err := r.judge(ctx, upTo.UnixNano()); err != nil {
+		if err := r.decide(ctx, upTo.UnixNano()); err != nil {
 			return err
 		}
-		r.e.cfg.Hooks.Judged(r.topic.Name, len(r.rules), time.Unix(0, r.state.Judged))
+		r.e.cfg.Hooks.Decided(r.topic.Name, len(r.rules), time.Unix(0, r.state.Decided))
 	}
 	for _, rr := range r.rules {
 		if rr.series.Left > rr.left {
@@ -178,15 +178,15 @@ func (r *run) round(ctx context.Context) error {
 	return nil
 }
 
-// judge judges each instant up to a time, unix ns.
-func (r *run) judge(ctx context.Context, upTo int64) error {
-	for at := r.state.Judged + int64(judge.Step); at <= upTo; at += int64(judge.Step) {
+// decide judges each instant up to a time, unix ns.
+func (r *run) decide(ctx context.Context, upTo int64) error {
+	for at := r.state.Decided + int64(judge.Step); at <= upTo; at += int64(judge.Step) {
 		var made []judge.Notice
 		for _, rr := range r.rules {
-			if rr.series.Groups() == 0 && len(rr.alerts) == 0 && (rr.judge.Grouped || !rr.judge.Condition.Met(0)) {
+			if rr.series.Groups() == 0 && len(rr.alerts) == 0 && (rr.decide.Grouped || !rr.decide.Condition.Met(0)) {
 				continue
 			}
-			for _, tr := range rr.judge.Judge(at, rr.judge.Sample(rr.series, at, rr.alerts), rr.alerts) {
+			for _, tr := range rr.decide.Decide(at, rr.decide.Sample(rr.series, at, rr.alerts), rr.alerts) {
 				made = append(made, rr.notice(r.topic.Name, tr))
 			}
 			judge.Forget(rr.alerts, at)
@@ -196,7 +196,7 @@ func (r *run) judge(ctx context.Context, upTo int64) error {
 				return err
 			}
 		}
-		r.state.Judged = at
+		r.state.Decided = at
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -41,7 +41,7 @@ func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since 
 		return nil, err
 	}
 	window := r.bind(rules)
-	r.state.Judged = judge.Instant(since.UnixNano())
+	r.state.Decided = judge.Instant(since.UnixNano())
 	if r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, since.Add(-window-judge.Step)); err != nil {
 		return nil, err
 	}
@@ -50,9 +50,9 @@ func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since 
 		return nil, err
 	}
 	for whole := false; !whole; {
-		if whole, err = r.feed(ctx); err != nil {
+		if whole, err = r.read(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return made, r.judge(ctx, upTo.UnixNano())
+	return made, r.decide(ctx, upTo.UnixNano())
 }

@@ -114,11 +114,11 @@ func (r Rule) next(a Alert, at int64, s Sample) Alert {
 	return a
 }
 
-// Judge returns the transitions of a rule's alerts at an instant, by group, and changes alerts to what
+// Decide returns the transitions of a rule's alerts at an instant, by group, and changes alerts to what
 // they are then. samples are those of groups that have one; a group without one does not meet the
 // condition, with the value 0. An alert that became inactive is kept until Forget, so that what is judged again finds it.
-func (r Rule) Judge(at int64, samples map[string]Sample, alerts map[string]Alert) (made []Transition) {
-	judge := func(group string, s Sample) {
+func (r Rule) Decide(at int64, samples map[string]Sample, alerts map[string]Alert) (made []Transition) {
+	decide := func(group string, s Sample) {
 		was := alerts[group]
 		now := r.next(was, at, s)
 		if now.State != cmp.Or(was.State, Inactive) {
@@ -130,11 +130,11 @@ func (r Rule) Judge(at int64, samples map[string]Sample, alerts map[string]Alert
 		alerts[group] = now
 	}
 	for group, s := range samples {
-		judge(group, s)
+		decide(group, s)
 	}
 	for group := range alerts {
 		if _, had := samples[group]; !had {
-			judge(group, Sample{})
+			decide(group, Sample{})
 		}
 	}
 	slices.SortFunc(made, func(a, b Transition) int { return cmp.Compare(a.Group, b.Group) })

@@ -13,7 +13,7 @@ import (
 
 const second = int64(time.Second)
 
-func TestJudge(t *testing.T) {
+func TestDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule Rule
 		met  string // an instant each: + met, - not
@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 			alerts := map[string]Alert{}
 			var got []string
 			for i, m := range c.met {
-				for _, tr := range c.rule.Judge(int64(i+1)*second, map[string]Sample{"u": {1, m == '+'}}, alerts) {
+				for _, tr := range c.rule.Decide(int64(i+1)*second, map[string]Sample{"u": {1, m == '+'}}, alerts) {
 					got = append(got, fmt.Sprint(tr.At/second, " ", tr.To))
 				}
 			}
@@ -44,9 +44,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgedAgain holds that a run which begins again at any earlier instant, with the alerts as they are, makes
+// TestDecidedAgain holds that a run which begins again at any earlier instant, with the alerts as they are, makes
 // the transitions that one run makes, each once.
-func TestJudgedAgain(t *testing.T) {
+func TestDecidedAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{
 			For:  time.Duration(rapid.IntRange(0, 3).Draw(t, "for")) * time.Second,
@@ -73,7 +73,7 @@ func TestJudgedAgain(t *testing.T) {
 			for at := from; at <= to; at++ {
 				samples := map[string]Sample{}
 				s.Counts(at*second, func(g string, n uint64) { samples[g] = Sample{float64(n), n >= least} })
-				made = append(made, rule.Judge(at*second, samples, alerts)...)
+				made = append(made, rule.Decide(at*second, samples, alerts)...)
 			}
 			return made
 		}
@@ -154,7 +154,7 @@ func TestSilence(t *testing.T) {
 			s.Add(group, 9*second, 1)
 			var got []string
 			for at := int64(2); at <= 14; at++ {
-				for _, tr := range rule.Judge(at*second, rule.Sample(s, at*second, alerts), alerts) {
+				for _, tr := range rule.Decide(at*second, rule.Sample(s, at*second, alerts), alerts) {
 					got = append(got, fmt.Sprint(tr.At/second, " ", tr.To))
 				}
 			}

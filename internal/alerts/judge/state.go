@@ -2,8 +2,8 @@ package judge
 
 // Topic is how far the rules of a topic are judged: what the job of the registry holds.
 type Topic struct {
-	// Judged is the last instant that was judged, unix ns.
-	Judged int64 `json:"judged"`
+	// Decided is the last instant that was judged, unix ns.
+	Decided int64 `json:"judged"`
 	// Alerts are those that are pending or firing.
 	Alerts []Named `json:"alerts,omitempty"`
 	// Outbox are transitions that may not be delivered yet. They name groups.
