@@ -104,6 +104,8 @@ func readsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.send(200, "POST", "/v1/verify?topic=app", ""), `"ok":true`)
 	holds(t, c.get("/v1/verify?topic=app"), `"ok":true`)
 	holds(t, c.get("/openapi.yaml"), "openapi: 3")
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"topics","arguments":{}}}`
+	holds(t, c.send(http.StatusOK, http.MethodPost, "/mcp", list, "Accept", "application/json, text/event-stream"), `"app`)
 	tailOverHTTP(t, c)
 }
 

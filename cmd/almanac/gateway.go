@@ -243,7 +243,7 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	log = log.With().Str("part", "gateway").Logger()
 	cfg := gateway.Config{
 		OTLPHTTP: in.otlp.http, OTLPGRPC: in.otlp.grpc, OTLPEachTime: s.OTLPOnce == "false",
-		AuditReads: s.AuditReads, AuditActor: s.AuditActor,
+		AuditReads: s.AuditReads, AuditActor: s.AuditActor, Version: thisVersion().Version,
 		Grace:   max(s.ShutdownTimeout-drainMargin, s.ShutdownTimeout/2),
 		OnError: func(err error) { log.Error().Err(err).Msg("gateway") },
 	}

@@ -90,7 +90,7 @@ Data goes to stdout, everything else to stderr.`,
 	for id, commands := range map[string][]*cobra.Command{
 		groupRun:  {a.upCommand(), a.routerCommand(), a.sinkCommand(), a.gatewayCommand(), a.setupCommand(), a.configCommand(), a.tokenCommand()},
 		groupData: {a.sendCommand(), a.queryCommand(), a.facetsCommand(), a.fieldsCommand(), a.valuesCommand(), a.tailCommand(), a.replayCommand(), a.sqlCommand(), a.usageCommand(), a.seriesCommand(), a.alignCommand(), a.trailCommand(), a.alertsCommand(), a.eraseCommand(), a.topicsCommand(), a.timersCommand(), a.docsCommand()},
-		groupLook: {a.verifyCommand(), a.auditCommand(), a.repairCommand(), a.rebuildCommand(), a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.readyCommand(), a.shardsCommand(), a.streamsCommand(), a.lagCommand(), a.topCommand(), a.deadCommand(), a.benchCommand(), a.versionCommand()},
+		groupLook: {a.verifyCommand(), a.auditCommand(), a.repairCommand(), a.rebuildCommand(), a.backupCommand(), a.restoreCommand(), a.doctorCommand(), a.readyCommand(), a.shardsCommand(), a.streamsCommand(), a.lagCommand(), a.topCommand(), a.mcpCommand(), a.deadCommand(), a.benchCommand(), a.versionCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = id

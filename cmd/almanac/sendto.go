@@ -34,11 +34,20 @@ func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic,
 	return a.sent(cfg.Stats.Summary(), o, quiet, err)
 }
 
-// remoteConfig reads --to and the flags that a gateway knows.
-func remoteConfig(cmd *cobra.Command, to, topic string, f *reading) (cfg send.RemoteConfig, err error) {
+// gatewayURL reads --to.
+func gatewayURL(to string) (*url.URL, error) {
 	base, err := url.Parse(to)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return cfg, usageError{fmt.Errorf("--to: %q is not the URL of a gateway, such as http://127.0.0.1:7070", to)}
+		return nil, usageError{fmt.Errorf("--to: %q is not the URL of a gateway, such as http://127.0.0.1:7070", to)}
+	}
+	return base, nil
+}
+
+// remoteConfig reads --to and the flags that a gateway knows.
+func remoteConfig(cmd *cobra.Command, to, topic string, f *reading) (cfg send.RemoteConfig, err error) {
+	base, err := gatewayURL(to)
+	if err != nil {
+		return cfg, err
 	}
 	for _, name := range []string{"nats", "nats-creds", "clickhouse"} {
 		if cmd.Flags().Changed(name) {

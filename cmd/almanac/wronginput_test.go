@@ -184,6 +184,7 @@ var complete = map[string]string{
 var serverless = map[string]bool{
 	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "config nats": true, "config clickhouse": true, "help": true, "man": true,
 	"topics": true, "alerts": true, "audit": true, "dead": true, "docs": true, "timers": true, "timers groups": true, "completion": true,
+	"mcp":     true,                                                                              // its tools ask a gateway when they are called
 	"ready":   true,                                                                              // it asks a process
 	"restore": true,                                                                              // it reads its backup first
 	"token":   true, "token add": true, "token ls": true, "token rm": true, "token rotate": true, // a file

@@ -108,6 +108,20 @@ func doubledLabel(n int) string {
 	return nested(`label_join(`, `label_replace(vector(1), "a", "0123456789", "", "")`, `, "a", "", "a", "a")`, n)
 }
 
+// assistants are messages as large as they may be: nested, of thousands of calls, and of calls whose answers are large.
+func assistants() (out []worst) {
+	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"topic":"app","limit":10000,"from":"2000-01-01","where":"message ~ '(a+)+$'"}}}`
+	var calls []string
+	for i := range 5000 {
+		calls = append(calls, fmt.Sprintf(call, i+1, "search"))
+	}
+	for _, body := range []string{"[" + strings.Join(calls, ",") + "]", deepJSON, deepArrays, manyKeys, strings.Repeat(" ", 1<<20), fmt.Sprintf(call, 1, "search"),
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":%s}}`, deepJSON)} {
+		out = append(out, sends(body, "Content-Type", "application/json", "Accept", "application/json, text/event-stream", "MCP-Protocol-Version", "2025-03-26"))
+	}
+	return out
+}
+
 // worstOf has the worst requests that are known of each route. A route without one fails the test.
 func worstOf() map[string][]worst {
 	selector := func(path string) []worst {
@@ -132,6 +146,7 @@ func worstOf() map[string][]worst {
 	}
 	align := append(slices.Clone(allOfTime), "metric", "up", "period", "1s")
 	all := map[string][]worst{
+		"POST /mcp": assistants(),
 		"GET /v1/topics": {{}}, "GET /v1/topics/{topic}": {{}}, "GET /openapi.yaml": {{}}, "GET /metrics": {{}, {}, {}}, "GET /v1/lag": {{}}, "GET /v1/status": {{}}, "GET /v1/shards": {{}, asks("month", "2026-11")},
 		"GET /v1/topics/{topic}/events":           append(filters("limit", "1000", "order", "asc"), asks("cursor", strings.Repeat("A", 20_000)), asks("fields", strings.Repeat("attributes.x,", 1500)+"ts")),
 		"POST /v1/topics/{topic}/events":          append(json0("["+strings.Repeat("{},", 300_000)+"{}]", strings.Repeat("{}\n", 300_000), deepJSON+"\n"), sends(strings.Repeat("a,", 500_000)+"\n1", "Content-Type", "text/csv"), sends(strings.Repeat("x", 8<<20), "Content-Type", "text/plain")),

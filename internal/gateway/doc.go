@@ -6,6 +6,7 @@
 //
 //	listeners ──▶ one input per protocol ──▶ pool ──▶ producers ──▶ EVENTS
 //	          └─▶ api, promapi, lokiread ──▶ query
+//	          └─▶ mcp ──▶ those routes
 //
 // An input is a package of its own. It has a pure decoder from bytes to events and
 // refusals, and a thin shell that speaks the protocol. Inputs do not import each other.

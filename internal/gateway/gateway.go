@@ -16,12 +16,14 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/elastic"
 	"github.com/almanac-events/almanac/internal/gateway/lines"
 	"github.com/almanac-events/almanac/internal/gateway/lokiread"
+	"github.com/almanac-events/almanac/internal/gateway/mcp"
 	"github.com/almanac-events/almanac/internal/gateway/otlp"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/promapi"
 	"github.com/almanac-events/almanac/internal/gateway/recording"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/gateway/syslog"
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query/logql"
 	"github.com/almanac-events/almanac/query/prometheus"
 )
@@ -66,6 +68,8 @@ type Config struct {
 	Health http.Handler
 	// Draining is called when Run begins to end.
 	Draining func()
+	// Version of this program, for clients that ask.
+	Version string
 	// Hold is how long a request waits for Open before it is refused: several clients lose what is refused. Default
 	// pool.Hold, as long as one waits for a stream that takes nothing.
 	Hold time.Duration
@@ -181,6 +185,7 @@ func isHealth(path string) bool { return path == "/healthz" || path == "/readyz"
 
 // makeRoutes returns the paths of the HTTP listener.
 func (g *Gateway) makeRoutes() http.Handler {
+	var served http.Handler
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/topics/{topic}/events", g.counted(pool.InputLines, lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored})))
 	g.addShippers(mux)
@@ -188,18 +193,27 @@ func (g *Gateway) makeRoutes() http.Handler {
 		reads.Stopping, reads.Rates = g.stopped, g.parts.Pool
 		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
 		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped}).Add(mux)
-		served := api.New(reads)
-		served.Add(mux)
-		g.parts.Background = append(g.parts.Background, served.Run)
+		assistants := mcp.New(mcp.Config{
+			Ask: mcp.Inside(func() http.Handler { return served }, func(v any, stack []byte) {
+				g.cfg.OnError(fmt.Errorf("gateway: a request of /mcp failed: %v\n%s", v, stack))
+			}),
+			Anyone: reads.Anyone, Version: g.cfg.Version, Headers: []string{request.HeaderID, g.cfg.AuditActor},
+		})
+		reads.MCP = assistants
+		mux.Handle(operations.MCP.Path, assistants) // other methods, which it refuses as clients expect
+		routes := api.New(reads)
+		routes.Add(mux)
+		g.parts.Background = append(g.parts.Background, routes.Run)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "the README lists the inputs, and docs/guide.md the reads"))
 	})
-	var served http.Handler = mux
+	served = mux
 	if g.cfg.AuditReads != "" {
 		served = recording.Handler(mux, recording.Config{Pool: g.parts.Pool, Topic: g.cfg.AuditReads, ActorHeader: g.cfg.AuditActor})
 	}
-	return accounted(served, budget.New(budget.DefaultBytes))
+	served = accounted(served, budget.New(budget.DefaultBytes))
+	return served
 }
 
 // accounted gives each request an account, from which its read takes.

@@ -8,23 +8,30 @@ import (
 
 // What there is, and what waits.
 var (
-	Topics = Operation{Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Right: Right{access.Read, OfSome}, Rows: NoRows, Answers: ok("Topics"), Access: Reads}
-	Topic  = Operation{Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Right: Right{Action: access.Read}, Rows: NoRows, Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
+	Topics = Operation{Tool: "topics", Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Right: Right{access.Read, OfSome}, Rows: NoRows, Answers: ok("Topics"), Access: Reads}
+	Topic  = Operation{Tool: "topic", Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Right: Right{Action: access.Read}, Rows: NoRows, Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
 	Shards = Operation{
-		Method: http.MethodGet, Path: "/v1/shards", Summary: "The shards", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "shards", Method: http.MethodGet, Path: "/v1/shards", Summary: "The shards", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{ofTopic, {Name: "month", Help: "only `YYYY-MM`"}}, Answers: ok("Shards"),
 	}
 	Lag = Operation{
-		Method: http.MethodGet, Path: "/v1/lag", Summary: "What waits on its way to ClickHouse", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "lag", Method: http.MethodGet, Path: "/v1/lag", Summary: "What waits on its way to ClickHouse", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
 	Status = Operation{
-		Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, and how streams, shards, members and erasures are", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
+		Tool: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, and how streams, shards, members and erasures are", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Answers: ok("Status"),
 	}
 	Metrics = Operation{
 		Method: http.MethodGet, Path: "/metrics", Summary: "Numbers of this process and its parts, for Prometheus", Right: Right{access.Metrics, OfAll}, Rows: AllRows, Foreign: true,
 		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/plain"}}}, Refused: []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout},
+	}
+	MCP = Operation{
+		Method: http.MethodPost, Path: "/mcp", Summary: "The reads of this API as tools for assistants, by the Model Context Protocol", Right: Right{access.Read, OfSome}, Rows: LimitedRows, Foreign: true,
+		Description: "Each tool asks a route, with its rights, row limits and bounds. A message stands for itself: there are no sessions.",
+		Body:        &Body{Media: []string{"application/json"}},
+		Answers:     []Answer{{Code: http.StatusOK, Media: []string{"application/json"}}, {Code: http.StatusAccepted, Text: "A notification was taken"}},
+		Refused:     []int{http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType},
 	}
 	Specification = Operation{
 		Method: http.MethodGet, Path: "/openapi.yaml", Summary: "This document", Right: Right{access.Open, OfAll}, Foreign: true,

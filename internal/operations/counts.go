@@ -17,11 +17,11 @@ var (
 // What counts events: in all, by time, and by the values of fields.
 var (
 	Count = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/count", Summary: "How many events", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "count", Method: http.MethodGet, Path: "/v1/topics/{topic}/count", Summary: "How many events", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{inTopic, from, to, where}, Answers: ok("Count"),
 	}
 	Histogram = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/histogram", Summary: "How many events in each step of time", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "histogram", Method: http.MethodGet, Path: "/v1/topics/{topic}/histogram", Summary: "How many events in each step of time", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, from, to, where,
 			{Name: "by", Help: "split by `COLUMN` (level, service, type or a promoted lowcardinality field)"},
@@ -32,7 +32,7 @@ var (
 		Answers: ok("Histogram"),
 	}
 	Facets = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/facets", Summary: "The most frequent values of fields", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "facets", Method: http.MethodGet, Path: "/v1/topics/{topic}/facets", Summary: "The most frequent values of fields", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, from, to, where,
 			{Name: "fields", Kind: Names, Help: "`NAMES` of fields, with commas between"},
@@ -42,11 +42,11 @@ var (
 		Answers: ok("Facets"),
 	}
 	Fields = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/fields", Summary: "Names of fields", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "fields", Method: http.MethodGet, Path: "/v1/topics/{topic}/fields", Summary: "Names of fields", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{inTopic, from, to, prefix, completions}, Answers: ok("Fields"),
 	}
 	Values = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/values", Summary: "Values of a field", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "values", Method: http.MethodGet, Path: "/v1/topics/{topic}/values", Summary: "Values of a field", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params:  []Param{inTopic, from, to, prefix, completions, {Name: "field", Help: "the `FIELD` whose values are wanted"}},
 		Answers: ok("Values"),
 	}

@@ -26,7 +26,7 @@ var (
 // Documents.
 var (
 	Documents = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}", Access: Reads, Refusal: documentRefusal,
+		Tool: "documents", Method: http.MethodGet, Path: "/v1/documents/{topic}", Access: Reads, Refusal: documentRefusal,
 		Summary: "Documents, the newest created first; with order=changed, changed_from or changed_to (which created_from and created_to do not go with) by their last change, the oldest first", Right: Right{Action: access.Read}, Rows: AllRows,
 		Params: []Param{
 			inTopic, counts(atMost("how many documents at most", documents.MaxLimit), documents.DefaultLimit), cursor,
@@ -56,7 +56,7 @@ var (
 		Params: []Param{inTopic}, Body: sends("LoadRequest"), Answers: ok("DocumentPage"),
 	}
 	Document = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}", Summary: "One document", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
+		Tool: "document", Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}", Summary: "One document", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID, docPath, ifNone},
 		Answers: []Answer{
 			{Code: http.StatusOK, Type: "Document", Headers: etag},
@@ -74,7 +74,7 @@ var (
 		Answers: []Answer{{Code: http.StatusNoContent, Text: "Removed"}}, Refused: writing,
 	}
 	DocumentHistory = Operation{
-		Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/history", Summary: "All versions of a document, the oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
+		Tool: "document_history", Method: http.MethodGet, Path: "/v1/documents/{topic}/{id}/history", Summary: "All versions of a document, the oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads, Refusal: documentRefusal,
 		Params: []Param{inTopic, docID}, Answers: ok("DocumentPage"),
 	}
 	DocumentLock = Operation{

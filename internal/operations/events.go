@@ -14,7 +14,7 @@ const ndjson = "application/x-ndjson"
 // Events, one by one.
 var (
 	Events = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "search", Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, from, to, where, cursor, counts(atMost("how many events at most", query.MaxLimit), query.DefaultLimit), fields,
 			{Name: "order", Kind: Word, Default: "desc", Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
@@ -49,11 +49,11 @@ var (
 		Refused: []int{http.StatusUnprocessableEntity, http.StatusUnsupportedMediaType}, Refusal: "RefusedLines",
 	}
 	Event = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/events/{ts}/{id}", Summary: "One event", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "event", Method: http.MethodGet, Path: "/v1/topics/{topic}/events/{ts}/{id}", Summary: "One event", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{inTopic, eventTs, eventID}, Answers: ok("Event"),
 	}
 	Around = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/around/{ts}/{id}", Summary: "An event and its neighbours", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "around", Method: http.MethodGet, Path: "/v1/topics/{topic}/around/{ts}/{id}", Summary: "An event and its neighbours", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, eventTs, eventID,
 			{Name: "n", Kind: Number, Least: 1, Most: query.MaxAround, Help: "how many events on each side"},

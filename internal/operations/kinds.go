@@ -22,7 +22,7 @@ var (
 // Reads of topics of one kind.
 var (
 	Series = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/series", Summary: "Series of a topic of kind metric", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "series", Method: http.MethodGet, Path: "/v1/topics/{topic}/series", Summary: "Series of a topic of kind metric", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic,
 			{Name: "metric", Help: "only series of this `NAME`"}, seriesOf,
@@ -31,7 +31,7 @@ var (
 		Answers: ok("SeriesList"),
 	}
 	Align = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/align", Summary: "Aligned and reduced points of a metric", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "align", Method: http.MethodGet, Path: "/v1/topics/{topic}/align", Summary: "Aligned and reduced points of a metric", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic,
 			{Name: "metric", Kind: Texts, Required: true, Help: "`NAME` of the metric; given several times, each of them"}, seriesOf, required(from), helped(to, "`TIME` at which it ends (default now)"),
@@ -45,7 +45,7 @@ var (
 		Answers: ok("Aligned"),
 	}
 	Usage = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage", Summary: "Bills of a topic of kind meter, or with `at` what is held at an instant", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "usage", Method: http.MethodGet, Path: "/v1/topics/{topic}/usage", Summary: "Bills of a topic of kind meter, or with `at` what is held at an instant", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{
 			inTopic, ofMeter, ofProvider, ofSpace, ofCustomer,
 			helped(from, "`TIME` at which the range begins (required without --at)"), helped(to, "`TIME` at which it ends, such as now (required without --at)"),
@@ -56,12 +56,12 @@ var (
 		Answers: []Answer{{Code: http.StatusOK, Type: "Usage", Or: "Sizes"}},
 	}
 	UsageDiffs = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/usage/diffs", Summary: "The diffs behind a bill, the oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "usage_diffs", Method: http.MethodGet, Path: "/v1/topics/{topic}/usage/diffs", Summary: "The diffs behind a bill, the oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params:  []Param{inTopic, ofMeter, ofProvider, ofSpace, ofCustomer, from, to, measure, waits, counts(atMost("how many at most", usage.MaxDiffs), usage.DefaultDiffs), cursor},
 		Answers: ok("UsageDiffs"),
 	}
 	Trail = Operation{
-		Method: http.MethodGet, Path: "/v1/topics/{topic}/trail", Summary: "Changes with how they ended, and the activity of requests, of a topic of kind audit", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Tool: "trail", Method: http.MethodGet, Path: "/v1/topics/{topic}/trail", Summary: "Changes with how they ended, and the activity of requests, of a topic of kind audit", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Description: "Besides scope one of these must be given - request, resource, actor, service with resource_type, or open.",
 		Params: []Param{
 			inTopic,

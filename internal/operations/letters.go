@@ -21,16 +21,16 @@ var (
 // Dead letters.
 var (
 	DeadLetters = Operation{
-		Method: http.MethodGet, Path: "/v1/dead", Summary: "Dead letters", Right: Right{Action: access.Operate}, Access: Reads,
+		Tool: "dead_letters", Method: http.MethodGet, Path: "/v1/dead", Summary: "Dead letters", Right: Right{Action: access.Operate}, Access: Reads,
 		Params: []Param{ofTopic, ofReason, counts(atMost("how many", MaxLetters), usualLetters)}, Answers: ok("DeadLetters"),
 	}
 	// DeadReasons is GET /v1/dead/reasons.
 	DeadReasons = Operation{
-		Method: http.MethodGet, Path: "/v1/dead/reasons", Summary: "How many dead letters there are, by topic and reason", Right: Right{Action: access.Operate}, Access: Reads,
+		Tool: "dead_reasons", Method: http.MethodGet, Path: "/v1/dead/reasons", Summary: "How many dead letters there are, by topic and reason", Right: Right{Action: access.Operate}, Access: Reads,
 		Params: []Param{ofTopic}, Answers: ok("DeadReasons"),
 	}
 	DeadLetter = Operation{
-		Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Right: Right{access.Operate, OfAll}, Access: Reads,
+		Tool: "dead_letter", Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Right: Right{access.Operate, OfAll}, Access: Reads,
 		Params:  []Param{{Name: "seq", In: Path, Required: true, Help: "the id of a dead letter: its number and time. A number alone is what has it now"}},
 		Answers: ok("DeadLetter"),
 	}

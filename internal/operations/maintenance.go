@@ -9,7 +9,7 @@ import (
 // Proofs, and long works, which are jobs.
 var (
 	Proof = Operation{
-		Method: http.MethodGet, Path: "/v1/verify", Summary: "The last proof; 404 no_proof where this gateway has made none", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "verify", Method: http.MethodGet, Path: "/v1/verify", Summary: "The last proof; 404 no_proof where this gateway has made none", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{ofTopic}, Answers: ok("Proof"),
 	}
 	Verify = Operation{

@@ -29,6 +29,8 @@ type Operation struct {
 	Access Access
 	// Rows says what a token sees that may read some rows of a topic alone.
 	Rows Rows
+	// Tool is its name for assistants (POST /mcp); empty: they do not have it.
+	Tool string
 	// Foreign: parameters and refusals follow the rules of another program, such as ClickHouse.
 	Foreign bool
 }

@@ -16,7 +16,7 @@ var (
 // Statements.
 var (
 	SQL = Operation{
-		Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Right: Right{access.SQL, OfSome}, Rows: AllRows, Access: Reads,
+		Tool: "sql", Method: http.MethodPost, Path: "/v1/sql", Summary: "A statement that reads", Right: Right{access.SQL, OfSome}, Rows: AllRows, Access: Reads,
 		Params:  []Param{{Name: "format", Help: "`NAME` of a ClickHouse format", Note: "; JSONEachRow unless told"}},
 		Body:    &Body{Media: []string{"text/plain"}},
 		Answers: []Answer{{Code: http.StatusOK, Text: "OK, in the format that was asked for", Media: []string{anything}}},

@@ -24,11 +24,11 @@ var (
 // Timers and their groups.
 var (
 	TimerGroups = Operation{
-		Method: http.MethodGet, Path: "/v1/timers", Summary: "The groups of timers, and how their timers are", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "timer_groups", Method: http.MethodGet, Path: "/v1/timers", Summary: "The groups of timers, and how their timers are", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{timerTopic}, Answers: ok("TimerGroups"),
 	}
 	Timers = Operation{
-		Method: http.MethodGet, Path: "/v1/timers/{group}", Summary: "Timers of a group that are in the front, by due time", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "timers", Method: http.MethodGet, Path: "/v1/timers/{group}", Summary: "Timers of a group that are in the front, by due time", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{
 			inGroup, timerTopic,
 			{Name: "state", Words: states, Help: "only timers in this `STATE`"},
@@ -51,7 +51,7 @@ var (
 		Params: ofGroup, Body: sends("TimerGroupRequest"), Answers: append(ok("TimerGroup"), Answer{Code: http.StatusCreated, Type: "TimerGroup"}), Refused: conflict,
 	}
 	Timer = Operation{
-		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}", Summary: "One timer", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "timer", Method: http.MethodGet, Path: "/v1/timers/{group}/{id}", Summary: "One timer", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: ofTimer, Answers: []Answer{oneTimer},
 	}
 	UpdateTimer = Operation{
@@ -73,7 +73,7 @@ var (
 		Params: ofTimer, Answers: []Answer{oneTimer}, Refused: conflict,
 	}
 	TimerHistory = Operation{
-		Method: http.MethodGet, Path: "/v1/timers/{group}/{id}/history", Summary: "Every transition of a timer, oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
+		Tool: "timer_history", Method: http.MethodGet, Path: "/v1/timers/{group}/{id}/history", Summary: "Every transition of a timer, oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: ofTimer, Answers: ok("Timers"),
 	}
 )

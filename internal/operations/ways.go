@@ -87,6 +87,7 @@ var Ways = []Way{
 	{Routes: []*Operation{&DocumentLock}, Why: "`docs locks` lists all"},
 	{Routes: []*Operation{&Jobs, &Job, &CancelJob}, Why: "jobs are how HTTP does what a verb waits for"},
 	{Routes: []*Operation{&ClickHouse, &ClickHousePost, &ClickHousePing}, Why: "clients of ClickHouse speak it; `sql` is the verb"},
+	{Verb: "mcp", Routes: []*Operation{&MCP}},
 	{Routes: []*Operation{&Metrics, &Specification}, Why: whyForClients},
 
 	{Verb: "up", Why: whyRuns},

@@ -53,6 +53,8 @@ type Config struct {
 	Timers func(ctx context.Context, topic string) (*timers.Timers, error)
 	// Metrics serves the numbers of the process.
 	Metrics http.Handler
+	// MCP serves assistants.
+	MCP http.Handler
 	// Documents opens the documents of a topic.
 	Documents func(ctx context.Context, topic string) (*documents.Collection, error)
 	// User and Password are of an account that may only read; empty for the reader's own.
@@ -103,7 +105,7 @@ func New(cfg Config) *API {
 // Add adds the routes. Each file that has some has a function for them.
 func (a *API) Add(mux *http.ServeMux) {
 	for _, add := range []func(routes){
-		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addAlerts, a.addMetrics,
+		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addAlerts, a.addMetrics, a.addMCP,
 	} {
 		add(routes{mux, a})
 	}

@@ -8,3 +8,10 @@ func (a *API) addMetrics(on routes) {
 		on.serve(&operations.Metrics, a.cfg.Metrics.ServeHTTP)
 	}
 }
+
+// addMCP adds the door for assistants.
+func (a *API) addMCP(on routes) {
+	if a.cfg.MCP != nil {
+		on.serve(&operations.MCP, a.cfg.MCP.ServeHTTP)
+	}
+}

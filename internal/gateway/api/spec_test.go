@@ -29,6 +29,7 @@ func everything() *http.ServeMux {
 		Timers:    func(context.Context, string) (*timers.Timers, error) { panic("asked") },
 		Documents: func(context.Context, string) (*documents.Collection, error) { panic("asked") },
 		Metrics:   http.NotFoundHandler(),
+		MCP:       http.NotFoundHandler(),
 		Replayer:  &replay.Replayer{}, Letters: &deadletters.Letters{},
 	}).Add(mux)
 	return mux
