@@ -54,13 +54,13 @@ func (a *app) mcp(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	defer client.CloseIdleConnections()
-	door := mcp.New(mcp.Config{Base: base, Version: thisVersion().Version, Anyone: true, Ask: func(r *http.Request) (*http.Response, error) {
+	endpoint := mcp.New(mcp.Config{Base: base, Version: thisVersion().Version, Anyone: true, Ask: func(r *http.Request) (*http.Response, error) {
 		if s.Token != "" {
 			r.Header.Set("Authorization", "Bearer "+s.Token)
 		}
 		return client.Do(r)
 	}})
-	err = door.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.input(ctx)), Writer: noClose{a.stdout}})
+	err = endpoint.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.input(ctx)), Writer: noClose{a.stdout}})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil // the client is gone, or a signal ends it
 	}

@@ -115,7 +115,7 @@ func (t *tool) request(base string, args arguments) (*http.Request, error) {
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	r, err := http.NewRequest(t.op.Method, address, body) //nolint:noctx // the door gives it the context of the call
+	r, err := http.NewRequest(t.op.Method, address, body) //nolint:noctx // the endpoint gives it the context of the call
 	if err == nil && body != nil {
 		r.Header.Set("Content-Type", "text/plain")
 	}

@@ -1,4 +1,4 @@
-// Package mcp is the door for assistants: the reads of the API as tools of the Model Context Protocol.
+// Package mcp is the endpoint for assistants: the reads of the API as tools of the Model Context Protocol.
 //
 // # Model
 //
@@ -7,7 +7,7 @@
 // what the route answers. So a tool has the rights, the row limits, the record, the bounds and the refusals of its
 // route, and none of its own. Nothing that changes what is stored is a tool.
 //
-// A Door serves POST /mcp without sessions: each message stands for itself, and nothing is kept between two. Over
+// An Endpoint serves POST /mcp without sessions: each message stands for itself, and nothing is kept between two. Over
 // stdio it is the same, with a gateway at the other end of an http.Client.
 //
 // # Who is authoritative

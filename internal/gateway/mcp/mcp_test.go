@@ -87,12 +87,12 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// connected is a client of a door before a handler.
+// connected is a client of an endpoint before a handler.
 func connected(t *testing.T, h http.HandlerFunc) (*sdk.ClientSession, *sync.Map) {
 	t.Helper()
 	var panics sync.Map
-	door := New(Config{Anyone: true, Version: "v1", Headers: []string{"X-Actor"}, Ask: Inside(func() http.Handler { return h }, func(v any, _ []byte) { panics.Store(v, true) })})
-	srv := httptest.NewServer(door)
+	endpoint := New(Config{Anyone: true, Version: "v1", Headers: []string{"X-Actor"}, Ask: Inside(func() http.Handler { return h }, func(v any, _ []byte) { panics.Store(v, true) })})
+	srv := httptest.NewServer(endpoint)
 	t.Cleanup(srv.Close)
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil)
 	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: srv.URL, DisableStandaloneSSE: true}, nil)
@@ -170,7 +170,7 @@ func TestAnswers(t *testing.T) {
 		switch r.URL.Path {
 		case "/v1/sql":
 			w.Header().Set("Content-Type", "application/x-ndjson")
-			for r.Context().Err() == nil { // a read ends where nobody reads on
+			for r.Context().Err() == nil { // a read ends where its client reads no more
 				if _, err := fmt.Fprintf(w, "{%q:1}\n", large); err != nil {
 					return
 				}
@@ -215,7 +215,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	if _, ok := panics.Load("histogram"); !ok {
-		t.Error("nobody heard of the panic")
+		t.Error("the panic was not told")
 	}
 	if got := text(t, session, "promql", map[string]any{"topic": "app", "query": "(", "start": 1, "end": 2, "step": "1m"}); got != "! 400: parse error" {
 		t.Error(got)
@@ -235,7 +235,7 @@ func TestAnswers(t *testing.T) {
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	begun, free, lagging, ended := make(chan struct{}, 2*MaxCalls), make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	door := New(Config{Anyone: true, Ask: Inside(func() http.Handler {
+	endpoint := New(Config{Anyone: true, Ask: Inside(func() http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/lag" {
 				close(lagging)
@@ -248,7 +248,7 @@ func TestManyCalls(t *testing.T) {
 			_, _ = w.Write([]byte("{}"))
 		})
 	}, func(any, []byte) {})})
-	srv := httptest.NewServer(door)
+	srv := httptest.NewServer(endpoint)
 	defer srv.Close()
 	post := func(ctx context.Context, body string) (*http.Response, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, strings.NewReader(body))
@@ -320,10 +320,10 @@ func TestManyCalls(t *testing.T) {
 // Who may read nothing is refused before a message is read.
 func TestWhoMayReadNothing(t *testing.T) {
 	t.Parallel()
-	door := New(Config{Ask: func(*http.Request) (*http.Response, error) { panic("asked") }})
+	endpoint := New(Config{Ask: func(*http.Request) (*http.Response, error) { panic("asked") }})
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(access.With(t.Context(), access.Anonymous(false)), http.MethodPost, "/mcp", strings.NewReader("{"))
-	if door.ServeHTTP(w, r); w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "" {
+	if endpoint.ServeHTTP(w, r); w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
