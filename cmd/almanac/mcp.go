@@ -30,7 +30,7 @@ serves the same tools at POST /mcp.
 Nothing that changes what is stored is a tool.`,
 		Example: `  almanac mcp
   ALMANAC_TOKEN=alm_… almanac mcp --to https://logs.example.org
-  claude mcp add almanac -- almanac mcp`,
+  claude mcp add events -- almanac mcp`,
 		Args: arguments(0, 0),
 		RunE: a.does(a.mcp),
 	}

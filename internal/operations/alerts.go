@@ -11,15 +11,15 @@ var alertGroup = Param{Name: "group", In: Path, Required: true, Help: "a `GROUP`
 // Alerts and their rules. They are about all topics: a rule's notification tells what its topic has.
 var (
 	Alerts = Operation{
-		Method: http.MethodGet, Path: "/v1/alerts", Summary: "The alerts that are pending or firing, and how far each topic is judged", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
+		Tool: "alerts", Method: http.MethodGet, Path: "/v1/alerts", Summary: "The alerts that are pending or firing, and how far each topic is judged", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Answers: ok("Alerts"),
 	}
 	AlertHistory = Operation{
-		Method: http.MethodGet, Path: "/v1/alerts/history", Summary: "When alerts began and ended, the newest first", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
+		Tool: "alert_history", Method: http.MethodGet, Path: "/v1/alerts/history", Summary: "When alerts began and ended, the newest first", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Params: []Param{where, from, to, counts(atMost("how many at most", 1000), 500), cursor}, Answers: ok("AlertHistory"),
 	}
 	AlertGroups = Operation{
-		Method: http.MethodGet, Path: "/v1/alerts/rules", Summary: "The groups of rules of alerts", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
+		Tool: "alert_rules", Method: http.MethodGet, Path: "/v1/alerts/rules", Summary: "The groups of rules of alerts", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Answers: ok("AlertGroups"),
 	}
 	SetAlertGroup = Operation{
