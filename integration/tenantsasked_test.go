@@ -253,8 +253,9 @@ func (a *asking) logQL() {
 	case strings.HasPrefix(rest, "index/volume"):
 		q.Set("targetLabels", pick(a.r, []string{"host", "service_name,level", "tenant"}))
 	}
-	// The name of the topic, and where an event stands, tell the shared topic from the other one.
-	a.compare("LogQL", http.MethodGet, "/t/app/loki/api/v1/"+rest, "/t/appalone/loki/api/v1/"+rest, q, "", "", false, operations.LimitedRows)
+	// Where an event stands, and the name of its topic, tell lines of the shared topic from those of the other one.
+	lines := rest == "query_range" && q.Get("query") == s || strings.HasPrefix(rest, "detected_fields")
+	a.compare("LogQL", http.MethodGet, "/t/app/loki/api/v1/"+rest, "/t/appalone/loki/api/v1/"+rest, q, "", "", !lines, operations.LimitedRows)
 }
 
 // compare asks as the first tenant, of the shared topic, and as who may read all, of the first's own.
