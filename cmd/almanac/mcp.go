@@ -54,11 +54,15 @@ func (a *app) mcp(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	defer client.CloseIdleConnections()
-	endpoint := mcp.New(mcp.Config{Base: base, Version: thisVersion().Version, Anyone: true, Ask: func(r *http.Request) (*http.Response, error) {
+	endpoint := mcp.New(mcp.Config{Base: base, Version: thisVersion().Version, Anyone: true, Ask: func(r *http.Request) (*mcp.Answer, error) {
 		if s.Token != "" {
 			r.Header.Set("Authorization", "Bearer "+s.Token)
 		}
-		return client.Do(r)
+		res, err := client.Do(r) //nolint:gosec,bodyclose // G704: it asks whom the settings name; who reads the answer closes it
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.Answer{Code: res.StatusCode, Media: res.Header.Get("Content-Type"), Body: res.Body}, nil
 	}})
 	err = endpoint.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.input(ctx)), Writer: noClose{a.stdout}})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/recording"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/gateway/syslog"
-	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query/logql"
 	"github.com/almanac-events/almanac/query/prometheus"
 )
@@ -200,7 +199,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 			Anyone: reads.Anyone, Version: g.cfg.Version, Headers: []string{request.HeaderID, g.cfg.AuditActor},
 		})
 		reads.MCP = assistants
-		mux.Handle(operations.MCP.Path, assistants) // other methods, which it refuses as clients expect
+		mux.Handle(mcp.Path, assistants) // other methods, which it refuses as clients expect
 		routes := api.New(reads)
 		routes.Add(mux)
 		g.parts.Background = append(g.parts.Background, routes.Run)

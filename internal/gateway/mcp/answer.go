@@ -16,7 +16,15 @@ import (
 // MaxAnswer bounds the text of a result: some 25,000 tokens, which is what clients take from a tool.
 const MaxAnswer = 96 << 10
 
-// page is what a route answered.
+// Answer is what a route answers. Its body is closed by who reads it.
+type Answer struct {
+	Code int
+	// Media is the content type.
+	Media string
+	Body  io.ReadCloser
+}
+
+// page is as much of an answer as a result may have.
 type page struct {
 	code  int
 	lines bool // a value a line
@@ -25,14 +33,14 @@ type page struct {
 	more bool
 }
 
-// pageOf reads as much of an answer as a result may have.
-func pageOf(res *http.Response) (*page, error) {
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
+// page reads the beginning of an answer, and leaves the rest.
+func (a *Answer) page() (*page, error) {
+	defer func() { _ = a.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(a.Body, MaxAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("the answer was cut off: %w", err)
 	}
-	p := &page{code: res.StatusCode, text: text, lines: strings.Contains(res.Header.Get("Content-Type"), "ndjson")}
+	p := &page{code: a.Code, text: text, lines: strings.Contains(a.Media, "ndjson")}
 	if len(text) > MaxAnswer {
 		p.text, p.more = text[:MaxAnswer], true
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // Inside asks a handler of this process. onPanic hears of a panic, which the request is answered with 500 for.
-func Inside(h func() http.Handler, onPanic func(v any, stack []byte)) func(*http.Request) (*http.Response, error) {
-	return func(r *http.Request) (*http.Response, error) {
+func Inside(h func() http.Handler, onPanic func(v any, stack []byte)) func(*http.Request) (*Answer, error) {
+	return func(r *http.Request) (*Answer, error) {
 		body, in := io.Pipe()
 		w := &answering{to: in, begun: make(chan struct{}), header: http.Header{}}
 		go func() {
@@ -18,7 +18,7 @@ func Inside(h func() http.Handler, onPanic func(v any, stack []byte)) func(*http
 				if v := recover(); v != nil {
 					w.WriteHeader(http.StatusInternalServerError)
 					_ = in.CloseWithError(errors.New("the request failed inside: the log of this process says why"))
-					if v != http.ErrAbortHandler {
+					if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 						onPanic(v, debug.Stack())
 					}
 					return
@@ -38,7 +38,7 @@ func Inside(h func() http.Handler, onPanic func(v any, stack []byte)) func(*http
 			_ = body.CloseWithError(r.Context().Err()) // a handler that still writes ends
 			return nil, r.Context().Err()
 		}
-		return &http.Response{StatusCode: w.code, Header: w.sent, Body: body, Request: r}, nil
+		return &Answer{Code: w.code, Media: w.media, Body: body}, nil
 	}
 }
 
@@ -49,7 +49,7 @@ type answering struct {
 	begun  chan struct{}
 	code   int
 	header http.Header
-	sent   http.Header // what the header was when it was written
+	media  string
 }
 
 // Header implements http.ResponseWriter.
@@ -58,7 +58,7 @@ func (a *answering) Header() http.Header { return a.header }
 // WriteHeader implements http.ResponseWriter.
 func (a *answering) WriteHeader(code int) {
 	a.once.Do(func() {
-		a.code, a.sent = code, a.header.Clone()
+		a.code, a.media = code, a.header.Get("Content-Type")
 		close(a.begun)
 	})
 }

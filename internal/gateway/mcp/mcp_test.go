@@ -320,7 +320,7 @@ func TestManyCalls(t *testing.T) {
 // Who may read nothing is refused before a message is read.
 func TestWhoMayReadNothing(t *testing.T) {
 	t.Parallel()
-	endpoint := New(Config{Ask: func(*http.Request) (*http.Response, error) { panic("asked") }})
+	endpoint := New(Config{Ask: func(*http.Request) (*Answer, error) { panic("asked") }})
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(access.With(t.Context(), access.Anonymous(false)), http.MethodPost, "/mcp", strings.NewReader("{"))
 	if endpoint.ServeHTTP(w, r); w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "" {
