@@ -33,7 +33,7 @@ const grafanaAnswers = "testdata/grafana/answers.json"
 // asked is a request as a client of Loki makes it.
 type asked struct {
 	name string
-	// from says where in the client's source the request is made.
+	// from says where in the client's source the form of the request was read. Headers were not read there.
 	from   string
 	path   string
 	params []string
@@ -47,16 +47,17 @@ const (
 	grafanaVolume   = "grafana/grafana public/app/plugins/datasource/loki/dataProviders/logsVolumeProvider.ts @0413b78"
 	drilldownData   = "grafana/logs-drilldown src/services/datasource.ts @062fdeb"
 	drilldownExpr   = "grafana/logs-drilldown src/services/expressions.ts @0cbf69b, variables.ts @030613d"
+	composed        = "not read in a source: composed of what the others ask"
 	categorizedFlag = "X-Loki-Response-Encoding-Flags: categorize-labels"
 )
 
-// grafanaRequests are what Explore, dashboards, alert rules and Logs Drilldown ask for. START and END are the range in nanoseconds, FROM and TO as
+// grafanaRequests are what Explore, dashboards, alert rules and Logs Drilldown ask for: forms of their sources, not recorded traffic. START and END are the range in nanoseconds, FROM and TO as
 // toISOString writes it, LATE the end of the range of an alert. Backquotes and spaces are as the query builders leave them.
 var grafanaRequests = []asked{
 	{"save and test", grafanaHealth, "query", []string{"query", "vector(1)+vector(1)", "direction", "backward", "time", "4000000000"}, ""},
 	{"explore, lines", grafanaAPI, "query_range", []string{"query", "{service=\"api\"} |= ``", "direction", "backward", "limit", "1000", "start", "START", "end", "END", "step", "10000ms"}, categorizedFlag},
 	{"explore, lines as before 10.4", grafanaAPI, "query_range", []string{"query", "{service=\"api\"} |= ``", "direction", "forward", "limit", "2", "start", "START", "end", "END", "step", "10000ms"}, ""},
-	{"explore, volume", grafanaVolume, "query_range", []string{"query", "sum by (level, detected_level) (count_over_time({service=\"api\"} |= `` | drop __error__ [10m]))", "direction", "backward", "start", "START", "end", "END", "step", "600000ms"}, "X-Query-Tags: Source=logvolhist"},
+	{"explore, volume", composed, "query_range", []string{"query", "sum by (level, detected_level) (count_over_time({service=\"api\"} |= `` | drop __error__ [10m]))", "direction", "backward", "start", "START", "end", "END", "step", "600000ms"}, "X-Query-Tags: Source=logvolhist"},
 	{"explore, volume of early versions", grafanaVolume, "query_range", []string{"query", "sum by (level) (count_over_time({service=\"api\"} |= ``[10m]))", "direction", "backward", "start", "START", "end", "END", "step", "600000ms"}, ""},
 	{"explore, labels", grafanaLabels, "labels", []string{"start", "START", "end", "END"}, ""},
 	{"explore, labels of a selector", grafanaLabels, "labels", []string{"start", "START", "end", "END", "query", `{service="web"}`}, ""},
@@ -65,10 +66,10 @@ var grafanaRequests = []asked{
 	{"explore, detected labels", grafanaLabels, "detected_labels", []string{"start", "START", "end", "END"}, ""},
 	{"explore, detected fields", grafanaLabels, "detected_fields", []string{"start", "START", "end", "END", "limit", "1000", "query", `{service="api"}`}, ""},
 	{"explore, values of a field", grafanaLabels, "detected_field/host/values", []string{"start", "START", "end", "END", "limit", "1000", "query", `{service="api"}`}, ""},
-	{"explore, how much", grafanaLabels, "index/stats", []string{"query", `{service="api"}`, "start", "START", "end", "END"}, ""},
-	{"a dashboard's rate", grafanaAPI, "query_range", []string{"query", "topk(2, sum by(service) (rate({topic=\"app\"} |= `` [10m])))", "direction", "backward", "limit", "1000", "start", "START", "end", "END", "step", "1200000ms"}, ""},
-	{"a dashboard's average", grafanaAPI, "query_range", []string{"query", "avg(avg_over_time({service=\"api\"} | json | unwrap took | __error__=`` [1h]))", "direction", "backward", "start", "END", "end", "END", "step", "600000ms"}, ""},
-	{"an alert rule", grafanaAPI, "query", []string{"query", `sum by(service) (count_over_time({level="error"} [1h])) > 0`, "direction", "backward", "time", "LATE"}, ""},
+	{"explore, how much", composed, "index/stats", []string{"query", `{service="api"}`, "start", "START", "end", "END"}, ""},
+	{"a dashboard's rate", composed, "query_range", []string{"query", "topk(2, sum by(service) (rate({topic=\"app\"} |= `` [10m])))", "direction", "backward", "limit", "1000", "start", "START", "end", "END", "step", "1200000ms"}, ""},
+	{"a dashboard's average", composed, "query_range", []string{"query", "avg(avg_over_time({service=\"api\"} | json | unwrap took | __error__=`` [1h]))", "direction", "backward", "start", "END", "end", "END", "step", "600000ms"}, ""},
+	{"an alert rule", composed, "query", []string{"query", `sum by(service) (count_over_time({level="error"} [1h])) > 0`, "direction", "backward", "time", "LATE"}, ""},
 	{"drilldown, services", drilldownData, "index/volume", []string{"query", "{service_name=~`.+`}", "limit", "5000", "start", "FROM", "end", "TO"}, "X-Query-Tags: Source=grafana-lokiexplore-app"},
 	{"drilldown, patterns", drilldownData, "patterns", []string{"query", "{service_name=`api`}", "start", "FROM", "end", "TO", "step", "10s"}, "X-Query-Tags: Source=grafana-lokiexplore-app"},
 	{"drilldown, detected labels", drilldownData, "detected_labels", []string{"query", "{service_name=`api`}", "start", "FROM", "end", "TO"}, ""},
@@ -79,7 +80,7 @@ var grafanaRequests = []asked{
 	{"drilldown, a label", drilldownExpr, "query_range", []string{"query", "sum(count_over_time({service_name=`api`,level!=\"\"}       [10m])) by (level)", "direction", "backward", "start", "START", "end", "END", "step", "600000ms"}, ""},
 	{"drilldown, a field of metadata", drilldownExpr, "query_range", []string{"query", "sum by (host) (count_over_time({service_name=`api`}      | host!=\"\"   [10m]))", "direction", "backward", "start", "START", "end", "END", "step", "600000ms"}, ""},
 	{"drilldown, a field of JSON", drilldownExpr, "query_range", []string{"query", "sum(count_over_time({service_name=`api`}     | json  | drop __error__, __error_details__ | who=`ann`  [10m])) by (who)", "direction", "backward", "start", "START", "end", "END", "step", "600000ms"}, ""},
-	{"drilldown, a number", drilldownExpr, "query_range", []string{"query", "avg_over_time({service_name=`api`}     | json  | logfmt | drop __error__, __error_details__ | took!=\"\" | unwrap took | __error__=\"\" [1h]) by ()", "direction", "backward", "start", "END", "end", "END", "step", "600000ms"}, ""},
+	{"drilldown, a number", composed, "query_range", []string{"query", "avg_over_time({service_name=`api`}     | json  | logfmt | drop __error__, __error_details__ | took!=\"\" | unwrap took | __error__=\"\" [1h]) by ()", "direction", "backward", "start", "END", "end", "END", "step", "600000ms"}, ""},
 }
 
 // TestGrafanaRequests answers what Grafana's data source for Loki and Logs Drilldown ask for, as their sources make the requests. What each
