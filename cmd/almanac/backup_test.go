@@ -275,7 +275,9 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 		if long { // else there is more to restore than there is time
 			resume = f.pause()
 		}
-		b.restored(t, random, dest, ledger).compare(t, f, second.Point, erased)
+		t.Run(fmt.Sprint("restored ", round), func(t *testing.T) { // whose up ends with it
+			b.restored(t, random, dest, ledger).compare(t, f, second.Point, erased)
+		})
 		if t.Failed() {
 			return
 		}
