@@ -289,7 +289,9 @@ func TestBucketLease(t *testing.T) {
 		for hour := range 3 {
 			committed(t, stopped, 10*n+hour, o, o)
 		}
-		next := opened(t, quick(2*time.Millisecond, 10*time.Millisecond))
+		soon := quick(2*time.Millisecond, 10*time.Millisecond)
+		next := opened(t, soon)
+		soon.lease.lasts = time.Hour // it has the right, and its end has time
 		m := example()
 		m.Ledger = o
 		if err := c.do(stopped, m); !errors.Is(err, ErrBusy) {
