@@ -10,11 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Every route that reads is a tool, or this says why not. What changes something is none.
@@ -314,6 +317,15 @@ func TestManyCalls(t *testing.T) {
 	}
 	if err := <-ended; err == nil {
 		t.Error("the call goes on")
+	}
+}
+
+// What the instructions show is a filter.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	if _, err := filter.ParseAt(example, &topic, time.Now()); err != nil {
+		t.Error(err)
 	}
 }
 
