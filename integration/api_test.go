@@ -362,6 +362,7 @@ func lettersOverHTTP(t *testing.T, e *env, c *caller) {
 	holds(t, c.get("/v1/dead?topic=app&limit=10&reason=late"), `"dead":[]`)
 	holds(t, c.get("/v1/dead/reasons?topic=app"), `"reasons":[{"topic":"app","reason":"not-json","letters":2,"events":2}]`)
 	holds(t, c.get("/v1/dead/reasons?topic=cpu"), `"reasons":[]`)
+	holds(t, c.get("/v1/sql/schema"), `{"name":"app","columns":[{"name":"ts","type":"DateTime64(9`, `{"name":"app_recent",`)
 	number, _, _ := strings.Cut(seq, "@")
 	another := number + "@2026-01-01T00:00:00Z" // what had the number then
 	holds(t, c.get("/v1/dead/"+seq), `"id":"`+seq+`"`, `"reason":"not-json"`)

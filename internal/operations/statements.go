@@ -21,6 +21,11 @@ var (
 		Body:    &Body{Media: []string{"text/plain"}},
 		Answers: []Answer{{Code: http.StatusOK, Text: "OK, in the format that was asked for", Media: []string{anything}}},
 	}
+	// SQLSchema is GET /v1/sql/schema.
+	SQLSchema = Operation{
+		Tool: "sql_schema", Method: http.MethodGet, Path: "/v1/sql/schema", Summary: "The tables that statements may read, with their columns", Right: Right{access.SQL, OfSome}, Rows: AllRows, Access: Reads,
+		Answers: ok("SQLSchema"),
+	}
 	ClickHouse = Operation{
 		Method: http.MethodGet, Path: "/clickhouse/", Summary: "ClickHouse's own HTTP interface as an account that only reads", Right: Right{access.SQL, OfSome}, Rows: AllRows, Access: Reads, Foreign: true,
 		Params: []Param{statement}, Answers: relayed,

@@ -39,6 +39,9 @@ type (
 	letterList struct {
 		Dead []query.DeadLetter `json:"dead"`
 	}
+	tableList struct {
+		Tables []query.SQLTable `json:"tables"`
+	}
 	reasonList struct {
 		Reasons []query.DeadCount `json:"reasons"`
 	}
@@ -90,7 +93,7 @@ var types = openapi.Types{
 		"SeriesList": listed{}, "Series": series.Series{}, "Aligned": series.Answer{}, "AlignedPoint": series.Point{},
 		"Sizes": sizes{}, "TooLate": usage.TooLate{}, "Usage": usage.Report{}, "UsageDiffs": usage.Diffs{}, "UsageDiff": usage.Diff{}, "Trail": trail.Page{},
 		"Proof": Proof{}, "Erasures": erasureList{}, "EraseRequest": eraseRequest{}, "ErasurePlan": erasure.Plan{}, "ErasureProof": erasure.Proof{},
-		"ReplayRequest": replayRequest{}, "Job": jobs.Job{}, "Jobs": jobList{}, "DeadLetters": letterList{}, "DeadReasons": reasonList{}, "DeadLetter": query.DeadLetter{}, "Settled": Letters{},
+		"ReplayRequest": replayRequest{}, "Job": jobs.Job{}, "Jobs": jobList{}, "SQLSchema": tableList{}, "DeadLetters": letterList{}, "DeadReasons": reasonList{}, "DeadLetter": query.DeadLetter{}, "Settled": Letters{},
 		"Document": documents.Document{}, "DocumentPage": documents.Page{}, "DocumentBatch": batchRequest{}, "DocumentChange": documents.Change{}, "DocumentLock": documents.Lock{}, "LockRequest": lockRequest{}, "LoadRequest": loadRequest{},
 		"Alerts": alerts.State{}, "AlertHistory": alerts.Page{}, "AlertGroups": alertGroups{}, "AlertGroup": alerts.Group{},
 		"AnyObject":   openapi.Schema{Type: "object"},

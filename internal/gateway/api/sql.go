@@ -13,7 +13,26 @@ import (
 )
 
 // addSQL adds statements.
-func (a *API) addSQL(on routes) { on.serve(&operations.SQL, a.runSQL) }
+func (a *API) addSQL(on routes) {
+	on.serve(&operations.SQL, a.runSQL)
+	on.serve(&operations.SQLSchema, a.read(a.sqlSchema))
+}
+
+// sqlSchema lists what the account of who asks may read.
+func (a *API) sqlSchema(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if err := paramsOf(r).end(); err != nil {
+		return nil, err
+	}
+	as, err := a.asksAs(r)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.cfg.Reader.SQLSchema(r.Context(), as.user, as.password)
+	if missing := as.missing(notAuthenticated); missing != nil && errors.Is(err, query.ErrAccount) {
+		err = missing
+	}
+	return tableList{all}, err
+}
 
 // runSQL streams the answer of a statement.
 func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
