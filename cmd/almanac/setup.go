@@ -30,7 +30,7 @@ have rows: the one that knew them was lost.`,
 		Args:    arguments(0, 0),
 		RunE:    a.does(a.setup),
 	}
-	cmd.Flags().Bool("registry-lost", false, "make streams and registry beside tables of a registry that was lost; then run almanac repair, before any part starts")
+	addFlags(cmd, switchFlag("registry-lost", "make streams and registry beside tables of a registry that was lost; then run almanac repair, before any part starts"))
 	keyFlags(cmd.Flags(), "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes")
 	return cmd
 }
