@@ -136,6 +136,12 @@ func TestTopOnATerminal(t *testing.T) {
 		w.resize(130, 30)
 		w.page("NOT ROUTED", "ACTIVE")
 		w.press("p")
+		embeddedtest.Eventually(t, maxWait, func() error { // else the key may be left for whom has the terminal next, which shows it
+			if strings.Contains(w.page("ACTIVE"), "paused") {
+				return errors.New("it is paused still")
+			}
+			return nil
+		})
 		if err := end(w); err != nil {
 			t.Fatal(err)
 		}
