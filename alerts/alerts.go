@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/events"
-	"github.com/almanac-events/almanac/internal/alerts/judge"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
@@ -154,10 +154,10 @@ func (a *Alerts) Remove(ctx context.Context, group string) error {
 }
 
 // Word is the state of an alert.
-type Word = judge.State
+type Word = decide.State
 
 // States are those words.
-var States = []Word{judge.Inactive, judge.Pending, judge.Firing}
+var States = []Word{decide.Inactive, decide.Pending, decide.Firing}
 
 // Alert is an alert as it is, or as it became at a time.
 type Alert struct {
@@ -188,14 +188,14 @@ func alertOf(e *events.Read) Alert {
 	}
 }
 
-// Decided is how far the rules of a topic are judged.
+// Decided is how far the rules of a topic are evaluated.
 type Decided struct {
 	Topic string    `json:"topic"`
 	Rules int       `json:"rules"`
-	UpTo  time.Time `json:"judged_up_to,omitzero"`
+	UpTo  time.Time `json:"evaluated_up_to,omitzero"`
 }
 
-// State is which alerts there are, and how far each topic is judged.
+// State is which alerts there are, and how far each topic is evaluated.
 type State struct {
 	Alerts []Alert   `json:"alerts"`
 	Topics []Decided `json:"topics"`
@@ -223,9 +223,9 @@ func (a *Alerts) List(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	var named []judge.Named
+	var named []decide.Named
 	for i := range jobs {
-		var s judge.Topic
+		var s decide.Topic
 		if err := json.Unmarshal(jobs[i].State, &s); err != nil {
 			return nil, fmt.Errorf("alerts: what is known of topic %s is not readable: %w", jobs[i].ID, err)
 		}
@@ -298,7 +298,7 @@ type Compiled struct {
 // Compile reads a rule's filter and field for a topic.
 func (r *Rule) Compile(t *schemas.Topic) (*Compiled, error) {
 	if t.Front() != "" {
-		return nil, fmt.Errorf("topic %q is of kind %s, whose events are judged by no rule yet", t.Name, t.Kind)
+		return nil, fmt.Errorf("topic %q is of kind %s, whose events are evaluated by no rule yet", t.Name, t.Kind)
 	}
 	where, err := filter.Parse(r.Where, t)
 	if err != nil {
@@ -322,7 +322,7 @@ func (r *Rule) Compile(t *schemas.Topic) (*Compiled, error) {
 }
 
 // Tried is transitions that were made by trying rules, as History has those that were committed.
-func Tried(made []judge.Notice) []Alert {
+func Tried(made []decide.Notice) []Alert {
 	out := []Alert{}
 	for i := range made {
 		n := &made[i]

@@ -5,11 +5,11 @@
 // A rule counts the events of a topic that match a filter within a window, by a field or all together, and says
 // which count makes an alert. A group of rules is declared and replaced whole. Its receivers say where notifications go.
 //
-//	SHARDS ─▶ counts by time of acceptance ─▶ judged each second ─▶ commit ─▶ event in alerts
+//	SHARDS ─▶ counts by time of acceptance ─▶ evaluated each second ─▶ commit ─▶ event in alerts
 //	                                                                    └──▶ timer in alert_calls ─▶ receiver
 //
-// One process of those that run sinks judges the rules of a topic (package evaluate). Time is the log's: an instant is judged
-// once all that was accepted before it is routed. So events that waited are judged as if they had not, and a router
+// One process of those that run sinks evaluates the rules of a topic (package evaluate). Time is the log's: an instant is evaluated
+// once all that was accepted before it is routed. So events that waited are evaluated as if they had not, and a router
 // that is away delays alerts and makes none.
 //
 // # States of an alert
@@ -19,21 +19,21 @@
 // # Who is authoritative
 //
 // Rules: the registry. What an alert is: its last event in alerts, of kind audit. A job of the registry names these events, by
-// topic, with the instant up to which is judged; it is written by compare-and-set, and that is the commit. It has transitions
+// topic, with the instant up to which is evaluated; it is written by compare-and-set, and that is the commit. It has transitions
 // whole until they are delivered, and then their keys alone, since the value of a group may name a person.
 //
 // # Failures
 //
 //	killed after    leaves                      then
-//	judging         nothing                     the next owner judges the same instants again
+//	evaluating         nothing                     the next owner evaluates the same instants again
 //	the commit      transitions in the job      the next owner delivers them: an event of the same request and time, which
 //	                                            counts once, and a timer of the same id, which is there or not
 //	the delivery    the same                    the same
 //
-// A lease that moved: two processes may judge, one commits. The other reads the job again.
+// A lease that moved: two processes may evaluate, one commits. The other reads the job again.
 //
 // ClickHouse is away: rules go on, but for filters that it alone decides, and a process that takes over waits for it.
-// NATS is away: nothing is judged; afterwards all instants since are.
+// NATS is away: nothing is evaluated; afterwards all instants since are.
 //
 // A rule that is removed, or means something else, while its alerts fire: they end, with that reason. Labels,
 // annotations and receivers are those of the rule at the transition.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
@@ -89,33 +89,33 @@ type Receiver struct {
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // condition reads "OP NUMBER".
-func (r *Rule) condition() (judge.Condition, error) {
+func (r *Rule) condition() (decide.Condition, error) {
 	if r.Silence > 0 {
-		return judge.Condition{Op: "<", Limit: 1}, nil
+		return decide.Condition{Op: "<", Limit: 1}, nil
 	}
 	text := strings.TrimSpace(r.Condition)
-	for _, op := range judge.Ops {
+	for _, op := range decide.Ops {
 		if rest, ok := strings.CutPrefix(text, op); ok {
 			n, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
 			if err != nil {
 				break
 			}
-			return judge.Condition{Op: op, Limit: n}, nil
+			return decide.Condition{Op: op, Limit: n}, nil
 		}
 	}
-	return judge.Condition{}, fmt.Errorf("condition: %q; expected a comparison and a number, such as \">= 5\"", r.Condition)
+	return decide.Condition{}, fmt.Errorf("condition: %q; expected a comparison and a number, such as \">= 5\"", r.Condition)
 }
 
 // Span is the window that counts.
 func (r *Rule) Span() time.Duration { return time.Duration(max(r.Window, r.Silence)) }
 
-// Decided is the rule as it is judged.
-func (r *Rule) Decided() judge.Rule {
+// Decided is the rule as it is evaluated.
+func (r *Rule) Decided() decide.Rule {
 	c, _ := r.condition() // Validate read it
-	return judge.Rule{Condition: c, Grouped: r.By != "", For: time.Duration(r.For), Keep: time.Duration(r.KeepFiringFor)}
+	return decide.Rule{Condition: c, Grouped: r.By != "", For: time.Duration(r.For), Keep: time.Duration(r.KeepFiringFor)}
 }
 
-// Sum names what the rule means: rules of one sum are judged alike.
+// Sum names what the rule means: rules of one sum are evaluated alike.
 func (r *Rule) Sum() string {
 	of := *r
 	of.Labels, of.Annotations, of.Notify = nil, nil, nil
@@ -183,8 +183,8 @@ func (r *Rule) validate(receivers map[string]bool) error {
 		return fmt.Errorf("expected either window and condition, or silence")
 	case r.Silence > 0 && r.Condition != "":
 		return fmt.Errorf("silence has no condition: it is that nothing came")
-	case r.Span() < judge.Step || r.Span() > MaxWindow:
-		return fmt.Errorf("window: %s; expected %s to %s", r.Span(), judge.Step, MaxWindow)
+	case r.Span() < decide.Step || r.Span() > MaxWindow:
+		return fmt.Errorf("window: %s; expected %s to %s", r.Span(), decide.Step, MaxWindow)
 	case time.Duration(r.For) > MaxWindow || time.Duration(r.KeepFiringFor) > MaxWindow:
 		return fmt.Errorf("for and keep_firing_for: expected at most %s", MaxWindow)
 	}

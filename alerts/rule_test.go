@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -69,13 +69,13 @@ func TestExample(t *testing.T) {
 	if err != nil || len(groups) != 1 || len(groups[0].Rules) != 3 || len(groups[0].Receivers) != 1 {
 		t.Fatalf("%+v, %v", groups, err)
 	}
-	for i, want := range []judge.Rule{
-		{Condition: judge.Condition{Op: ">=", Limit: 5}, Grouped: true},
-		{Condition: judge.Condition{Op: ">", Limit: 100}, Grouped: true, For: 2 * time.Minute},
-		{Condition: judge.Condition{Op: "<", Limit: 1}},
+	for i, want := range []decide.Rule{
+		{Condition: decide.Condition{Op: ">=", Limit: 5}, Grouped: true},
+		{Condition: decide.Condition{Op: ">", Limit: 100}, Grouped: true, For: 2 * time.Minute},
+		{Condition: decide.Condition{Op: "<", Limit: 1}},
 	} {
 		if got := groups[0].Rules[i].Decided(); got != want {
-			t.Errorf("rule %d is judged as %+v, want %+v", i, got, want)
+			t.Errorf("rule %d is evaluated as %+v, want %+v", i, got, want)
 		}
 	}
 	if w := groups[0].Rules[2].Span(); w != 15*time.Minute {

@@ -162,7 +162,7 @@ func AlertKey(group string) string {
 // AlertKeys is described there.
 const AlertKeys = keyAlerts + ".*"
 
-// JobAlerts is the verb of the jobs that hold how far the rules of a topic are judged.
+// JobAlerts is the verb of the jobs that hold how far the rules of a topic are evaluated.
 const JobAlerts = "alerts"
 
 // Topics of Almanac's own, which the first rules of alerts make.

@@ -42,7 +42,7 @@ declared, and no receiver is told.`,
 	addFlags(test, orElse(textFlag("since", "`LENGTH` of time ago at which to begin"), "1h"))
 	outputFlag(test, asTable, asNDJSON)
 	ls := &cobra.Command{
-		Use: "ls", Short: "Show the alerts that are pending or firing, and how far each topic is judged", Args: arguments(0, 0), RunE: a.does(a.alertsList),
+		Use: "ls", Short: "Show the alerts that are pending or firing, and how far each topic is evaluated", Args: arguments(0, 0), RunE: a.does(a.alertsList),
 	}
 	outputFlag(ls, asTable, asJSON)
 	rules := &cobra.Command{Use: "rules", Short: "Show the groups of rules", Args: arguments(0, 0), RunE: a.does(a.alertsRules)}
@@ -152,9 +152,9 @@ func (a *app) alertsList(ctx context.Context, cmd *cobra.Command, _ []string) er
 		}
 		for _, t := range s.Topics {
 			if t.UpTo.IsZero() {
-				a.note("topic %s: %s, not judged yet", t.Topic, counted(t.Rules, "rule"))
+				a.note("topic %s: %s, not evaluated yet", t.Topic, counted(t.Rules, "rule"))
 			} else {
-				a.note("topic %s: %s, judged up to %s", t.Topic, counted(t.Rules, "rule"), t.UpTo.Format(time.RFC3339))
+				a.note("topic %s: %s, evaluated up to %s", t.Topic, counted(t.Rules, "rule"), t.UpTo.Format(time.RFC3339))
 			}
 		}
 		return a.printTable(alertsTable(s.Alerts))

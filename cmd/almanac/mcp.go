@@ -54,7 +54,7 @@ func (a *app) mcp(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	defer client.CloseIdleConnections()
-	endpoint := mcp.New(mcp.Config{Base: base, Version: thisVersion().Version, Anyone: true, Ask: func(r *http.Request) (*mcp.Answer, error) {
+	endpoint := mcp.New(mcp.Config{Base: base, Version: thisVersion().Version, Ask: func(r *http.Request) (*mcp.Answer, error) {
 		if s.Token != "" {
 			r.Header.Set("Authorization", "Bearer "+s.Token)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/evaluate"
-	"github.com/almanac-events/almanac/internal/alerts/judge"
 	"github.com/almanac-events/almanac/internal/maintenance/cold"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/retention"
@@ -155,11 +155,11 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		Agreed: func(did erasure.Agreed) { sayAgreed(log, did) },
 		Fault:  func(err error) { fault(schemas.ShardRef{}, err) },
 	})
-	judges, err := newEvaluator(nc, reg, db, []byte(s.PIIKey), k.Owns, log)
+	evaluates, err := newEvaluator(nc, reg, db, []byte(s.PIIKey), k.Owns, log)
 	if err != nil {
 		return nil, err
 	}
-	parts := []part{k, j, u, w, m, keep, judges}
+	parts := []part{k, j, u, w, m, keep, evaluates}
 	if s.VerifyEvery == 0 {
 		return parts, nil
 	}
@@ -184,7 +184,7 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 	}), nil
 }
 
-// newEvaluator makes what judges rules of alerts.
+// newEvaluator makes what evaluates rules of alerts.
 func newEvaluator(nc *nats.Conn, reg *registry.Registry, db *tables.DB, piiKey []byte, owns func(string) bool, log zerolog.Logger) (part, error) {
 	r, err := query.New(nc, reg, db)
 	if err != nil {
@@ -192,7 +192,7 @@ func newEvaluator(nc *nats.Conn, reg *registry.Registry, db *tables.DB, piiKey [
 	}
 	again := newRationer()
 	return evaluate.New(evaluate.Config{NATS: nc, Registry: reg, Reader: r, Owns: owns, PrivacyKey: piiKey, Hooks: evaluate.Hooks{
-		Changed: func(n *judge.Notice) { // without the value of the group, which may name a person
+		Changed: func(n *decide.Notice) { // without the value of the group, which may name a person
 			log.Info().Str("topic", n.Topic).Str("group", n.Group).Str("alert", n.Rule).Str("state", string(n.To)).Str("key", n.Key).Msg("an alert changed")
 		},
 		Fault: func(topic string, err error) {

@@ -196,7 +196,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 			Ask: mcp.Inside(func() http.Handler { return served }, func(v any, stack []byte) {
 				g.cfg.OnError(fmt.Errorf("gateway: a request of /mcp failed: %v\n%s", v, stack))
 			}),
-			Anyone: reads.Anyone, Version: g.cfg.Version, Headers: []string{request.HeaderID, g.cfg.AuditActor},
+			Version: g.cfg.Version, Headers: []string{request.HeaderID, g.cfg.AuditActor},
 		})
 		reads.MCP = assistants
 		mux.Handle(mcp.Path, assistants) // other methods, which it refuses as clients expect

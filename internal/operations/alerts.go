@@ -11,7 +11,7 @@ var alertGroup = Param{Name: "group", In: Path, Required: true, Help: "a `GROUP`
 // Alerts and their rules. They are about all topics: a rule's notification tells what its topic has.
 var (
 	Alerts = Operation{
-		Tool: "alerts", Method: http.MethodGet, Path: "/v1/alerts", Summary: "The alerts that are pending or firing, and how far each topic is judged", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
+		Tool: "alerts", Method: http.MethodGet, Path: "/v1/alerts", Summary: "The alerts that are pending or firing, and how far each topic is evaluated", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Answers: ok("Alerts"),
 	}
 	AlertHistory = Operation{

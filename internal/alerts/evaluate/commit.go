@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/events"
-	"github.com/almanac-events/almanac/internal/alerts/judge"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -30,8 +30,8 @@ const (
 func newKey() string { return rand.Text() }
 
 // notice is a transition of a rule, as it is delivered.
-func (rr *ruleRun) notice(topic string, tr judge.Transition) judge.Notice {
-	n := judge.Notice{
+func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
+	n := decide.Notice{
 		Key: newKey(), Was: rr.keys[tr.Group], Topic: topic, Group: rr.group.Name, Rule: rr.rule.Alert, By: rr.rule.By, Value: tr.Group,
 		From: tr.From, To: tr.To, At: tr.At, Since: tr.Since, Count: tr.Value,
 		Labels: map[string]string{}, Annotations: map[string]string{},
@@ -47,7 +47,7 @@ func (rr *ruleRun) notice(topic string, tr judge.Transition) judge.Notice {
 	}
 	for _, c := range rr.group.Receivers {
 		if len(rr.rule.Notify) == 0 || slices.Contains(rr.rule.Notify, c.Name) {
-			n.Calls = append(n.Calls, judge.Call{Receiver: c.Name, URL: c.URL})
+			n.Calls = append(n.Calls, decide.Call{Receiver: c.Name, URL: c.URL})
 		}
 	}
 	return n
@@ -62,7 +62,7 @@ var (
 func labelOf(field string) string { return notLabel.ReplaceAllString(field, "_") }
 
 // fill puts the value and the group into a text: {{ $value }} and {{ $labels.user_id }}, as Prometheus has them. Nothing else is read.
-func fill(text string, n *judge.Notice) string {
+func fill(text string, n *decide.Notice) string {
 	return place.ReplaceAllStringFunc(text, func(m string) string {
 		switch name := place.FindStringSubmatch(m)[1]; name {
 		case "value":
@@ -76,9 +76,9 @@ func fill(text string, n *judge.Notice) string {
 	})
 }
 
-// commit writes transitions into the job, in parts that fit, and delivers each. from is up to where all is judged and
+// commit writes transitions into the job, in parts that fit, and delivers each. from is up to where all is evaluated and
 // committed, at the instant of the transitions.
-func (r *run) commit(ctx context.Context, from, at int64, made []judge.Notice) error {
+func (r *run) commit(ctx context.Context, from, at int64, made []decide.Notice) error {
 	if r.tried != nil {
 		*r.tried = append(*r.tried, slices.DeleteFunc(made, r.take)...)
 		return nil
@@ -113,11 +113,11 @@ func (r *run) commit(ctx context.Context, from, at int64, made []judge.Notice) e
 }
 
 // take enters a transition into the alerts of the state. left: it is beyond their bound, and is not made.
-func (r *run) take(n judge.Notice) (left bool) {
-	at := slices.IndexFunc(r.state.Alerts, func(a judge.Named) bool { return n.Was != "" && a.Key == n.Was })
+func (r *run) take(n decide.Notice) (left bool) {
+	at := slices.IndexFunc(r.state.Alerts, func(a decide.Named) bool { return n.Was != "" && a.Key == n.Was })
 	rr := r.of(n.Group, n.Rule)
 	switch {
-	case n.To == judge.Inactive:
+	case n.To == decide.Inactive:
 		if at >= 0 {
 			r.state.Alerts = slices.Delete(r.state.Alerts, at, at+1)
 		}
@@ -130,7 +130,7 @@ func (r *run) take(n judge.Notice) (left bool) {
 		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: the topic has %d alerts, which is the limit; group %q, rule %q has another", ErrLeftOut, alerts.MaxTopicAlerts, n.Group, n.Rule))
 		return true
 	}
-	named := judge.Named{Alert: rr.alerts[n.Value], Group: n.Group, Rule: n.Rule, Sum: rr.rule.Sum(), Key: n.Key}
+	named := decide.Named{Alert: rr.alerts[n.Value], Group: n.Group, Rule: n.Rule, Sum: rr.rule.Sum(), Key: n.Key}
 	if at >= 0 {
 		r.state.Alerts[at] = named
 	} else {
@@ -192,7 +192,7 @@ func (r *run) empty(ctx context.Context) error {
 }
 
 // deliver stores a transition's event, and makes the timers that tell receivers of it.
-func (e *Evaluator) deliver(ctx context.Context, n *judge.Notice) (err error) {
+func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 	ev, err := events.Event(n)
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ type told struct {
 }
 
 // payload is a transition as receivers hear of it: firing or resolved, in the words of Prometheus' Alertmanager.
-func payload(n *judge.Notice) (json.RawMessage, error) {
+func payload(n *decide.Notice) (json.RawMessage, error) {
 	t := told{
 		Key: n.Key, Status: "firing", Group: n.Group, Alert: n.Rule, Topic: n.Topic, Labels: map[string]string{"alertname": n.Rule}, Annotations: n.Annotations,
 		Value: n.Count, StartsAt: time.Unix(0, n.Since).UTC(), Reason: n.Reason,
@@ -267,7 +267,7 @@ func payload(n *judge.Notice) (json.RawMessage, error) {
 	for name, v := range n.Labels {
 		t.Labels[name] = v
 	}
-	if n.To != judge.Firing {
+	if n.To != decide.Firing {
 		at := time.Unix(0, n.At).UTC()
 		t.Status, t.EndsAt = "resolved", &at
 	}

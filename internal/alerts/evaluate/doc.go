@@ -1,4 +1,4 @@
-// Package evaluate judges the rules of alerts: once for each topic, across all processes. Package alerts has the model
+// Package evaluate evaluates the rules of alerts: once for each topic, across all processes. Package alerts has the model
 // and says what each failure does.
 //
 // It runs beside the sinks, since a sink has the rights that it needs (reads of all streams and tables, writes of events, timers and
@@ -8,7 +8,7 @@
 //	Round ─▶ a run for each topic with rules, or with alerts of rules that were removed
 //	run:  load    the job, what its outbox has is delivered, events of its alerts, frames since the window of the last instant
 //	      feed    frames that were routed since: counts by group and time of acceptance
-//	      judge   each instant up to which all is routed
+//	      evaluate   each instant up to which all is routed
 //	      commit  the job with the outbox ─▶ events, timers ─▶ the job without
 //
 // A run keeps nothing that it could not read again. Whatever fails ends it, and the next round loads another.

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/alerts"
-	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/producer"
@@ -43,14 +43,14 @@ type Config struct {
 // Hooks are told of what happens; they must not block.
 type Hooks struct {
 	// Changed: an alert changed its state, and that is committed.
-	Changed func(n *judge.Notice)
-	// Decided: the rules of a topic are judged up to a time.
+	Changed func(n *decide.Notice)
+	// Decided: the rules of a topic are evaluated up to a time.
 	Decided func(topic string, rules int, upTo time.Time)
-	// Fault: the rules of a topic could not be judged and will be tried again, or something was left out.
+	// Fault: the rules of a topic could not be evaluated and will be tried again, or something was left out.
 	Fault func(topic string, err error)
 }
 
-// Evaluator judges rules.
+// Evaluator evaluates rules.
 type Evaluator struct {
 	cfg  Config
 	js   jetstream.JetStream
@@ -60,7 +60,7 @@ type Evaluator struct {
 	calls  *timers.Timers
 }
 
-// ErrLeftOut: something of a rule is beyond a bound and is not judged.
+// ErrLeftOut: something of a rule is beyond a bound and is not evaluated.
 var ErrLeftOut = errors.New("left out of the rules of alerts")
 
 // roundTime bounds what one topic may take of a round, so that one which hangs does not hold up the others for good.
@@ -81,7 +81,7 @@ func New(cfg Config) (*Evaluator, error) {
 		cfg.Crash = func(string) {}
 	}
 	if cfg.Hooks.Changed == nil {
-		cfg.Hooks.Changed = func(*judge.Notice) {}
+		cfg.Hooks.Changed = func(*decide.Notice) {}
 	}
 	if cfg.Hooks.Decided == nil {
 		cfg.Hooks.Decided = func(string, int, time.Time) {}
@@ -96,7 +96,7 @@ func New(cfg Config) (*Evaluator, error) {
 	return &Evaluator{cfg: cfg, js: js, runs: map[string]*run{}}, nil
 }
 
-// Run judges until ctx ends.
+// Run evaluates until ctx ends.
 func (e *Evaluator) Run(ctx context.Context) error {
 	defer func() {
 		if e.events != nil {
@@ -115,7 +115,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 	}
 }
 
-// Round judges the rules of each topic that is this process's, up to now.
+// Round evaluates the rules of each topic that is this process's, up to now.
 func (e *Evaluator) Round(ctx context.Context) error {
 	groups, err := alerts.Stored(ctx, e.cfg.Registry)
 	if err != nil {
@@ -136,7 +136,7 @@ func (e *Evaluator) Round(ctx context.Context) error {
 		if _, ruled := topics[jobs[i].ID]; ruled {
 			continue
 		}
-		var s judge.Topic
+		var s decide.Topic
 		if json.Unmarshal(jobs[i].State, &s) == nil && len(s.Alerts)+len(s.Outbox) > 0 {
 			topics[jobs[i].ID] = nil // its rules were removed
 		}
@@ -170,7 +170,7 @@ type bound struct {
 	rule  *alerts.Rule
 }
 
-// topic judges the rules of one topic.
+// topic evaluates the rules of one topic.
 func (e *Evaluator) topic(ctx context.Context, topic string, rules []bound) error {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()

@@ -55,7 +55,7 @@ func TestFiresOnce(t *testing.T) {
 					panic(killed{})
 				}
 			})
-			if err := first.Round(g.ctx); err != nil { // the rules are judged from here on
+			if err := first.Round(g.ctx); err != nil { // the rules are evaluated from here on
 				t.Fatal(err)
 			}
 			g.send("app", failures(5, "u1", "u2")...)
@@ -86,7 +86,7 @@ func TestFiresOnce(t *testing.T) {
 	}
 }
 
-// TestTwoEvaluators holds that an alert fires once where a lease moved and two processes judge.
+// TestTwoEvaluators holds that an alert fires once where a lease moved and two processes evaluate.
 func TestTwoEvaluators(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, schemas.NewTopic("app"))
@@ -134,12 +134,12 @@ groups:
 		return nil
 	})
 	if upTo := e.runs["app"].state.Decided; upTo >= sent.Add(3*time.Second).UnixNano() {
-		t.Errorf("judged up to %s, which is after %s, since when an event waits", time.Unix(0, upTo), sent)
+		t.Errorf("evaluated up to %s, which is after %s, since when an event waits", time.Unix(0, upTo), sent)
 	}
 	g.router()
 	g.rounds(e, func() error {
 		if upTo := e.runs["app"].state.Decided; upTo < sent.Add(3*time.Second).UnixNano() {
-			return fmt.Errorf("judged up to %s", time.Unix(0, upTo))
+			return fmt.Errorf("evaluated up to %s", time.Unix(0, upTo))
 		}
 		if all := g.history(); !slices.Contains(all, "Quiet  firing") {
 			return fmt.Errorf("it has not fallen silent: %q", all)

@@ -15,10 +15,10 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// manyRulesEnv is how many rules TestManyRules judges. From 200 on it also measures what they cost.
+// manyRulesEnv is how many rules TestManyRules evaluates. From 200 on it also measures what they cost.
 const manyRulesEnv = "ALMANAC_MANY_RULES"
 
-// TestManyRules holds that each of many rules of a topic judges its own events alone.
+// TestManyRules holds that each of many rules of a topic evaluates its own events alone.
 func TestManyRules(t *testing.T) {
 	t.Parallel()
 	n := 40

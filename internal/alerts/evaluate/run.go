@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/events"
-	"github.com/almanac-events/almanac/internal/alerts/judge"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -25,7 +25,7 @@ type run struct {
 	sum   [32]byte
 	topic schemas.Topic
 	job   registry.Job
-	state judge.Topic
+	state decide.Topic
 	saved time.Time
 	rules []*ruleRun
 	where []*filtered
@@ -35,21 +35,21 @@ type run struct {
 	known    schemas.Source
 	erasures int
 	// tried, when not nil, has transitions that are made, of a run that commits nothing.
-	tried *[]judge.Notice
+	tried *[]decide.Notice
 }
 
 // ruleRun is a rule under way.
 type ruleRun struct {
 	bound
-	decide   judge.Rule
+	decide   decide.Rule
 	compiled *alerts.Compiled
-	series   *judge.Series
+	series   *decide.Series
 	left     uint64 // of series.Left, what was reported
-	alerts   map[string]judge.Alert
+	alerts   map[string]decide.Alert
 	keys     map[string]string // of the last transition, by group
 }
 
-// maxBehind is how far back is judged of what was not: an Almanac that was stopped for longer begins that long ago.
+// maxBehind is how far back is evaluated of what was not: an Almanac that was stopped for longer begins that long ago.
 const maxBehind = 24 * time.Hour
 
 // load reads what is known of a topic's alerts, and delivers what may not be.
@@ -82,14 +82,14 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 	if err != nil {
 		return nil, err
 	}
-	if first := judge.Instant(upTo.UnixNano()) - 2*int64(judge.Step); r.state.Decided == 0 || r.state.Decided < first-int64(maxBehind) {
+	if first := decide.Instant(upTo.UnixNano()) - 2*int64(decide.Step); r.state.Decided == 0 || r.state.Decided < first-int64(maxBehind) {
 		if r.state.Decided > 0 {
-			e.cfg.Hooks.Fault(topic, fmt.Errorf("%w: what was accepted between %s and %s ago: nothing was judged for so long", ErrLeftOut, time.Unix(0, r.state.Decided).UTC().Format(time.RFC3339), maxBehind))
+			e.cfg.Hooks.Fault(topic, fmt.Errorf("%w: what was accepted between %s and %s ago: nothing was evaluated for so long", ErrLeftOut, time.Unix(0, r.state.Decided).UTC().Format(time.RFC3339), maxBehind))
 			first -= int64(maxBehind)
 		}
 		r.state.Decided = max(r.state.Decided, first)
 	}
-	r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, time.Unix(0, r.state.Decided).Add(-window-judge.Step))
+	r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, time.Unix(0, r.state.Decided).Add(-window-decide.Step))
 	return r, err
 }
 
@@ -102,7 +102,7 @@ func (r *run) bind(rules []bound) (window time.Duration) {
 			continue
 		}
 		window = max(window, b.rule.Span())
-		rr := &ruleRun{bound: b, decide: b.rule.Decided(), compiled: c, series: judge.NewSeries(b.rule.Span()), alerts: map[string]judge.Alert{}, keys: map[string]string{}}
+		rr := &ruleRun{bound: b, decide: b.rule.Decided(), compiled: c, series: decide.NewSeries(b.rule.Span()), alerts: map[string]decide.Alert{}, keys: map[string]string{}}
 		r.rules = append(r.rules, rr)
 		r.filter(rr)
 	}
@@ -115,8 +115,8 @@ func (r *run) alerts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ended []judge.Notice
-	r.state.Alerts = slices.DeleteFunc(r.state.Alerts, func(a judge.Named) bool { _, there := read[a.Key]; return !there }) // erased: they are forgotten
+	var ended []decide.Notice
+	r.state.Alerts = slices.DeleteFunc(r.state.Alerts, func(a decide.Named) bool { _, there := read[a.Key]; return !there }) // erased: they are forgotten
 	for i := range r.state.Alerts {
 		a := &r.state.Alerts[i]
 		e := read[a.Key]
@@ -125,8 +125,8 @@ func (r *run) alerts(ctx context.Context) error {
 			rr.alerts[e.Attrs[events.AttrValue]], rr.keys[e.Attrs[events.AttrValue]] = a.Alert, a.Key
 			continue
 		}
-		ended = append(ended, judge.Notice{
-			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], From: a.State, To: judge.Inactive,
+		ended = append(ended, decide.Notice{
+			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], From: a.State, To: decide.Inactive,
 			At: max(r.state.Decided, a.At+1), Since: a.Since, Reason: "the rule was removed or changed", Labels: e.Labels(), Annotations: e.Annotations(), Calls: e.Calls(),
 		})
 	}
@@ -137,17 +137,17 @@ func (r *run) alerts(ctx context.Context) error {
 }
 
 // rule is the rule that a known alert is of; nil: none is that.
-func (r *run) rule(a *judge.Named) *ruleRun {
+func (r *run) rule(a *decide.Named) *ruleRun {
 	if rr := r.of(a.Group, a.Rule); rr != nil && rr.rule.Sum() == a.Sum {
 		return rr
 	}
 	return nil
 }
 
-// saveEvery is how often is written how far is judged, where nothing else is: a run that is loaded again judges so much once more.
+// saveEvery is how often is written how far is evaluated, where nothing else is: a run that is loaded again evaluates so much once more.
 const saveEvery = 10 * time.Second
 
-// round feeds and judges up to now.
+// round feeds and evaluates up to now.
 func (r *run) round(ctx context.Context) error {
 	if err := r.empty(ctx); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (r *run) round(ctx context.Context) error {
 	for _, rr := range r.rules {
 		if rr.series.Left > rr.left {
 			rr.left = rr.series.Left
-			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %d events of more than %d values of %s", ErrLeftOut, rr.group.Name, rr.rule.Alert, rr.left, judge.MaxGroups, rr.rule.By))
+			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %d events of more than %d values of %s", ErrLeftOut, rr.group.Name, rr.rule.Alert, rr.left, decide.MaxGroups, rr.rule.By))
 		}
 	}
 	if time.Since(r.saved) > saveEvery {
@@ -178,10 +178,10 @@ func (r *run) round(ctx context.Context) error {
 	return nil
 }
 
-// decide judges each instant up to a time, unix ns.
+// decide evaluates each instant up to a time, unix ns.
 func (r *run) decide(ctx context.Context, upTo int64) error {
-	for at := r.state.Decided + int64(judge.Step); at <= upTo; at += int64(judge.Step) {
-		var made []judge.Notice
+	for at := r.state.Decided + int64(decide.Step); at <= upTo; at += int64(decide.Step) {
+		var made []decide.Notice
 		for _, rr := range r.rules {
 			if rr.series.Groups() == 0 && len(rr.alerts) == 0 && (rr.decide.Grouped || !rr.decide.Condition.Met(0)) {
 				continue
@@ -189,10 +189,10 @@ func (r *run) decide(ctx context.Context, upTo int64) error {
 			for _, tr := range rr.decide.Decide(at, rr.decide.Sample(rr.series, at, rr.alerts), rr.alerts) {
 				made = append(made, rr.notice(r.topic.Name, tr))
 			}
-			judge.Forget(rr.alerts, at)
+			decide.Forget(rr.alerts, at)
 		}
 		if len(made) > 0 {
-			if err := r.commit(ctx, at-int64(judge.Step), at, made); err != nil {
+			if err := r.commit(ctx, at-int64(decide.Step), at, made); err != nil {
 				return err
 			}
 		}

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/alerts"
-	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Try judges groups of rules over what was accepted since a time, as if they had been declared then, and returns the transitions in
+// Try evaluates groups of rules over what was accepted since a time, as if they had been declared then, and returns the transitions in
 // the order of their instants. It commits nothing and tells no receiver.
-func (e *Evaluator) Try(ctx context.Context, groups []alerts.Group, since time.Time) ([]judge.Notice, error) {
+func (e *Evaluator) Try(ctx context.Context, groups []alerts.Group, since time.Time) ([]decide.Notice, error) {
 	topics := map[string][]bound{}
 	for i := range groups {
 		for j := range groups[i].Rules {
@@ -23,7 +23,7 @@ func (e *Evaluator) Try(ctx context.Context, groups []alerts.Group, since time.T
 			topics[r.Topic] = append(topics[r.Topic], bound{&groups[i], r})
 		}
 	}
-	var out []judge.Notice
+	var out []decide.Notice
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
 		made, err := e.try(ctx, name, topics[name], since)
 		if err != nil {
@@ -31,18 +31,18 @@ func (e *Evaluator) Try(ctx context.Context, groups []alerts.Group, since time.T
 		}
 		out = append(out, made...)
 	}
-	slices.SortStableFunc(out, func(a, b judge.Notice) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(out, func(a, b decide.Notice) int { return cmp.Compare(a.At, b.At) })
 	return out, nil
 }
 
-func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since time.Time) (made []judge.Notice, err error) {
+func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since time.Time) (made []decide.Notice, err error) {
 	r := &run{e: e, tried: &made}
 	if r.topic, err = e.cfg.Registry.Topic(ctx, topic); err != nil {
 		return nil, err
 	}
 	window := r.bind(rules)
-	r.state.Decided = judge.Instant(since.UnixNano())
-	if r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, since.Add(-window-judge.Step)); err != nil {
+	r.state.Decided = decide.Instant(since.UnixNano())
+	if r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, since.Add(-window-decide.Step)); err != nil {
 		return nil, err
 	}
 	upTo, err := e.cfg.Reader.RoutedUpTo(ctx, topic)

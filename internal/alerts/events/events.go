@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/audit"
-	"github.com/almanac-events/almanac/internal/alerts/judge"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -37,7 +37,7 @@ const (
 const scope = "alerts"
 
 // Event is a transition as an event.
-func Event(n *judge.Notice) (schemas.Event, error) {
+func Event(n *decide.Notice) (schemas.Event, error) {
 	a := audit.Activity{
 		Type: string(n.To), Request: n.Key, Scope: scope, Service: "almanac", ResourceType: "alert", Resource: Resource(n.Group, n.Rule),
 		Message: cmp.Or(n.Annotations["summary"], n.Annotations["description"], n.Rule), Time: time.Unix(0, n.At),
@@ -77,7 +77,7 @@ func Resource(group, rule string) string { return group + "/" + rule }
 // Read is an event as it was read.
 type Read struct {
 	Time    time.Time
-	State   judge.State
+	State   decide.State
 	Key     string
 	Rule    string // as Resource names it
 	Message string
@@ -102,7 +102,7 @@ func (r *Read) Labels() map[string]string { return r.prefixed(labelPrefix) }
 func (r *Read) Annotations() map[string]string { return r.prefixed(textPrefix) }
 
 // Calls are who was told.
-func (r *Read) Calls() (calls []judge.Call) {
+func (r *Read) Calls() (calls []decide.Call) {
 	_ = json.Unmarshal([]byte(r.Attrs[AttrCalls]), &calls) // absent: none
 	return calls
 }
@@ -120,16 +120,16 @@ func Parse(line json.RawMessage) (Read, error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return Read{}, fmt.Errorf("alerts: an event of %s is not readable: %w", schemas.TopicAlerts, err)
 	}
-	return Read{Time: e.Ts, State: judge.State(e.Type), Key: e.Request, Rule: e.Resource, Message: e.Message, Attrs: e.Attributes}, nil
+	return Read{Time: e.Ts, State: decide.State(e.Type), Key: e.Request, Rule: e.Resource, Message: e.Message, Attrs: e.Attributes}, nil
 }
 
 // some is how many events one query asks for.
 const some = 200
 
 // Of reads the events of alerts, by their keys. What an erasure took, and what is not there, is left out.
-func Of(ctx context.Context, r *query.Reader, alerts []judge.Named) (map[string]Read, error) {
+func Of(ctx context.Context, r *query.Reader, alerts []decide.Named) (map[string]Read, error) {
 	out := map[string]Read{}
-	alerts = slices.SortedFunc(slices.Values(alerts), func(a, b judge.Named) int { return cmp.Compare(a.At, b.At) })
+	alerts = slices.SortedFunc(slices.Values(alerts), func(a, b decide.Named) int { return cmp.Compare(a.At, b.At) })
 	for part := range slices.Chunk(alerts, some) {
 		var keys []string
 		for i := range part {

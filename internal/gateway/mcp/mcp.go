@@ -8,7 +8,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 )
@@ -42,8 +41,6 @@ type Config struct {
 	Ask func(*http.Request) (*Answer, error)
 	// Base is what comes before a route in an address; "" for an API of this process.
 	Base string
-	// Anyone says that nothing is asked of who reads.
-	Anyone bool
 	// Version of this program.
 	Version string
 	// Headers are those of a message that its requests have too.
@@ -59,14 +56,8 @@ type Endpoint struct {
 // New prepares an endpoint.
 func New(cfg Config) *Endpoint { return &Endpoint{cfg: cfg, slots: make(chan struct{}, MaxCalls)} }
 
-// ServeHTTP takes one message. It implements http.Handler.
+// ServeHTTP takes one message. Who may send one is asked before (operations.MCP). It implements http.Handler.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if who := access.From(r.Context()); !e.cfg.Anyone {
-		if err := who.MaySome(access.Read); err != nil {
-			request.Fail(w, r, who.Refused(err))
-			return
-		}
-	}
 	paced := request.Pace(w, r)
 	defer func() { _ = paced.Close() }()
 	r.Body = paced

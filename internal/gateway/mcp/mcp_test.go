@@ -14,7 +14,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -94,7 +93,7 @@ func TestArguments(t *testing.T) {
 func connected(t *testing.T, h http.HandlerFunc) (*sdk.ClientSession, *sync.Map) {
 	t.Helper()
 	var panics sync.Map
-	endpoint := New(Config{Anyone: true, Version: "v1", Headers: []string{"X-Actor"}, Ask: Inside(func() http.Handler { return h }, func(v any, _ []byte) { panics.Store(v, true) })})
+	endpoint := New(Config{Version: "v1", Headers: []string{"X-Actor"}, Ask: Inside(func() http.Handler { return h }, func(v any, _ []byte) { panics.Store(v, true) })})
 	srv := httptest.NewServer(endpoint)
 	t.Cleanup(srv.Close)
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil)
@@ -238,7 +237,7 @@ func TestAnswers(t *testing.T) {
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	begun, free, lagging, ended := make(chan struct{}, 2*MaxCalls), make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	endpoint := New(Config{Anyone: true, Ask: Inside(func() http.Handler {
+	endpoint := New(Config{Ask: Inside(func() http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v1/lag" {
 				close(lagging)
@@ -326,16 +325,5 @@ func TestExample(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	if _, err := filter.ParseAt(example, &topic, time.Now()); err != nil {
 		t.Error(err)
-	}
-}
-
-// Who may read nothing is refused before a message is read.
-func TestWhoMayReadNothing(t *testing.T) {
-	t.Parallel()
-	endpoint := New(Config{Ask: func(*http.Request) (*Answer, error) { panic("asked") }})
-	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(access.With(t.Context(), access.Anonymous(false)), http.MethodPost, "/mcp", strings.NewReader("{"))
-	if endpoint.ServeHTTP(w, r); w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "" {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }

@@ -1,4 +1,4 @@
-package judge
+package decide
 
 import (
 	"cmp"
@@ -116,7 +116,7 @@ func (r Rule) next(a Alert, at int64, s Sample) Alert {
 
 // Decide returns the transitions of a rule's alerts at an instant, by group, and changes alerts to what
 // they are then. samples are those of groups that have one; a group without one does not meet the
-// condition, with the value 0. An alert that became inactive is kept until Forget, so that what is judged again finds it.
+// condition, with the value 0. An alert that became inactive is kept until Forget, so that what is evaluated again finds it.
 func (r Rule) Decide(at int64, samples map[string]Sample, alerts map[string]Alert) (made []Transition) {
 	decide := func(group string, s Sample) {
 		was := alerts[group]
@@ -141,7 +141,7 @@ func (r Rule) Decide(at int64, samples map[string]Sample, alerts map[string]Aler
 	return made
 }
 
-// Forget removes alerts that are inactive since before an instant: nothing before it is judged again.
+// Forget removes alerts that are inactive since before an instant: nothing before it is evaluated again.
 func Forget(alerts map[string]Alert, before int64) {
 	for group, a := range alerts {
 		if a.State == Inactive && a.At < before {

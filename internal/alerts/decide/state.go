@@ -1,9 +1,9 @@
-package judge
+package decide
 
-// Topic is how far the rules of a topic are judged: what the job of the registry holds.
+// Topic is how far the rules of a topic are evaluated: what the job of the registry holds.
 type Topic struct {
-	// Decided is the last instant that was judged, unix ns.
-	Decided int64 `json:"judged"`
+	// Decided is the last instant that was evaluated, unix ns.
+	Decided int64 `json:"evaluated"`
 	// Alerts are those that are pending or firing.
 	Alerts []Named `json:"alerts,omitempty"`
 	// Outbox are transitions that may not be delivered yet. They name groups.

@@ -1,4 +1,4 @@
-package judge
+package decide
 
 import (
 	"fmt"
@@ -84,7 +84,7 @@ func TestDecidedAgain(t *testing.T) {
 		got := run(1, dies, alerts)
 		again := rapid.Int64Range(1, dies).Draw(t, "again")
 		if rule.Keep > 0 {
-			again = dies // Met is of the last instant that was judged: what is judged again may only be later
+			again = dies // Met is of the last instant that was evaluated: what is evaluated again may only be later
 		}
 		got = append(got, run(again, end, alerts)...)
 		if !reflect.DeepEqual(got, want) || !maps.Equal(alerts, whole) {
