@@ -52,9 +52,7 @@ func before(rows []row, bound int64, p *plan) []row {
 
 // readSettings bound every read of a page and shape its JSON.
 var readSettings = map[string]string{
-	"max_execution_time": "30",
-	// After sorting, 26.7 looks a name up wrongly in attributes where it comes three times.
-	"query_plan_execute_functions_after_sorting": "0",
+	"max_execution_time":                         "30",
 	"date_time_output_format":                    "iso",
 	"output_format_json_quote_64bit_integers":    "0",
 	"output_format_json_escape_forward_slashes":  "0",

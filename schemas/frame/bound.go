@@ -40,8 +40,9 @@ const (
 	// mostLengths is what lengths of 128 bytes and more take beyond one byte each: two
 	// for each of the seven texts, since an event has MaxEventBytes.
 	mostLengths = 7 * 2
-	// mostAttrBytes is a key of four bytes in the dictionary, and the two lengths.
-	mostAttrBytes = 4 + 2 + 3
+	// mostAttrBytes is a key of four bytes in the dictionary, the two lengths, and the number of a
+	// name that comes again.
+	mostAttrBytes = 4 + 2 + 3 + len("#256")
 )
 
 // maxKeyBytes is how wide a dictionary's keys are for n attributes and marks, and

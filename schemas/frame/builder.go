@@ -35,6 +35,7 @@ type Builder struct {
 
 	sorted bool    // the kind's attributes are, by name
 	order  []int16 // of an event's attributes, then
+	names  namesSeen
 
 	minTs, maxTs int64
 	marked       bool // markInvalidUTF8 has been through
@@ -118,6 +119,7 @@ func (b *Builder) Append(e *schemas.Event, tsNs int64, id schemas.ID) {
 	for i := range b.fields {
 		b.fields[i].grow()
 	}
+	b.names = 0
 	if b.sorted {
 		b.order = sortedAttrs(b.order[:0], e.Attrs)
 		for _, i := range b.order {
@@ -144,11 +146,11 @@ func (b *Builder) attr(a *schemas.Attr) {
 			break
 		}
 	}
-	had := len(b.attrVal.buf)
-	b.attrKey.add(a.Key)
+	keys, had := len(b.attrKey.buf), len(b.attrVal.buf)
+	b.addName(a.Key)
 	b.attrVal.buf = a.AppendText(b.attrVal.buf)
 	b.attrVal.end()
-	b.textBytes += len(a.Key) + len(b.attrVal.buf) - had
+	b.textBytes += len(b.attrKey.buf) - keys + len(b.attrVal.buf) - had
 }
 
 // Encode writes the frame: headers but for Producer and Seq, and the payload,

@@ -151,7 +151,7 @@ func TestFrameAnyEvents(t *testing.T) {
 			return schemas.Event{
 				Time: time.Unix(1_700_000_000+int64(rapid.IntRange(0, 1000).Draw(rt, "s")), 5).UTC(), ID: schemas.NewID(5),
 				Level: text.Draw(rt, "level"), Service: text.Draw(rt, "service"), Type: text.Draw(rt, "type"), UserID: text.Draw(rt, "user"),
-				Message: text.Draw(rt, "message"), Attrs: rapid.SliceOfN(attr, 0, 5).Draw(rt, "attrs"),
+				Message: text.Draw(rt, "message"), Attrs: rapid.SliceOfNDistinct(attr, 0, 5, func(a schemas.Attr) string { return a.Key }).Draw(rt, "attrs"),
 			}
 		})
 		events := rapid.SliceOfN(event, 1, 400).Draw(rt, "events")

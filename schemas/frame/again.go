@@ -1,0 +1,53 @@
+package frame
+
+import (
+	"strconv"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// namesSeen is a set of names that may hold more than were added: a bit for each length, first and last byte.
+type namesSeen uint64
+
+// has reports whether name may have been added before, and adds it.
+func (s *namesSeen) has(name string) bool {
+	bit := namesSeen(1) << ((len(name) + 7*int(name[0]) + 31*int(name[len(name)-1])) & 63)
+	had := *s&bit != 0
+	*s |= bit
+	return had
+}
+
+// addName adds the name of an attribute to the event that is being added. One that the event
+// has already becomes name#2, the next name#3, as a repeated key of JSON does: ClickHouse looks a
+// name up in a map where it found it in the row before (26.7), so of two values under
+// one name it would answer with either. Where names are sorted none comes twice (schemas.ErrLabels).
+func (b *Builder) addName(name string) {
+	if !b.sorted && name != "" && b.names.has(name) {
+		if n := b.again(name); n > 1 {
+			name += "#" + strconv.Itoa(n)
+			b.names.has(name) // from now on
+		}
+	}
+	b.attrKey.add(name)
+}
+
+// again returns the number that a name gets in the event that is being added: 1 for its first.
+func (b *Builder) again(name string) int {
+	first := 0
+	if n := len(b.attrEnd); n > 0 {
+		first = int(b.attrEnd[n-1]) //nolint:gosec // an index of attrKey.ends
+	}
+	has, last := 0, 1
+	for i := first; i < len(b.attrKey.ends); i++ {
+		switch k := b.attrKey.at(i); {
+		case len(k) < len(name) || string(k[:len(name)]) != name:
+		case len(k) == len(name):
+			has = 1
+		case k[len(name)] == '#':
+			if n, err := strconv.Atoi(string(k[len(name)+1:])); err == nil && n <= schemas.MaxAttrs {
+				last = max(last, n)
+			}
+		}
+	}
+	return has*last + 1
+}
