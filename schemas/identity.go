@@ -162,7 +162,8 @@ func seedLane(id string, lanes int) int {
 	return int(b[0]) & (lanes - 1)
 }
 
-// movesLanes reports whether a privacy rule changes a column by which the lanes of a topic with an identity are cut.
+// movesLanes reports whether a privacy rule changes a column by which the lanes of a topic with an identity are cut. A
+// copy sent after the rule would have another lane, and copies are looked for in one, so Evolve refuses the rule.
 func (t *Topic) movesLanes(rule *Private) bool {
 	if t.Lanes == 1 || !t.HasOnce() {
 		return false

@@ -146,12 +146,12 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		},
 		Fault: fault,
 	}})
-	x, err := newEraser(ctx, nc, reg, db, s)
+	eraser, err := newEraser(ctx, nc, reg, db, s)
 	if err != nil {
 		return nil, err
 	}
 	keep := erasure.NewKeeper(erasure.KeeperConfig{
-		Eraser: x, Registry: reg, Owns: func() bool { return k.Owns("ledger") },
+		Eraser: eraser, Registry: reg, Owns: func() bool { return k.Owns("ledger") },
 		Agreed: func(did erasure.Agreed) { sayAgreed(log, did) },
 		Fault:  func(err error) { fault(schemas.ShardRef{}, err) },
 	})
@@ -203,7 +203,7 @@ func newEvaluator(nc *nats.Conn, reg *registry.Registry, db *tables.DB, piiKey [
 	}})
 }
 
-// newEraser makes what has the copies of the ledger agree.
+// newEraser makes what has the copies of the ledger agree; it opens EVENTS and SHARDS.
 func newEraser(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings) (*erasure.Eraser, error) {
 	r, err := query.New(nc, reg, db)
 	if err != nil {

@@ -111,7 +111,8 @@ const (
 // verb is a command's own code.
 type verb func(ctx context.Context, cmd *cobra.Command, args []string) error
 
-// does makes a verb the body of a command.
+// does makes a verb the body of a command: first all flags are checked, a relative time is taken once, and what
+// is exposed is said.
 func (a *app) does(v verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.running = true

@@ -20,7 +20,7 @@ func bundles() []bundle {
 	}
 }
 
-// NATSTable is what the users of NATS may do, as a table in Markdown.
+// NATSTable is what the users of NATS may do, as the table of SECURITY.md, which make reference writes.
 func NATSTable() string {
 	var b strings.Builder
 	b.WriteString("| user | who | publishes | but not | hears, apart from its own answers |\n|---|---|---|---|---|\n")
@@ -31,7 +31,7 @@ func NATSTable() string {
 		var words []string
 		for _, g := range bundles() {
 			if slices.ContainsFunc(g.subjects, func(s string) bool { return !slices.Contains(publish, s) }) {
-				continue
+				continue // a bundle stands for its subjects where the user has them all
 			}
 			words = append(words, "*"+g.name+"*")
 			publish = slices.DeleteFunc(publish, func(s string) bool { return slices.Contains(g.subjects, s) })

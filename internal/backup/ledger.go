@@ -20,7 +20,7 @@ const ledgerMagic = "almanac-ledger"
 
 // Ledger is what is known of erasures.
 type Ledger struct {
-	// At is the time up to which all are known.
+	// At is the time up to which all are known. A ledger follows another only where it is the later one (Follows).
 	At time.Time
 	// Erasures by key. One that was forgotten, as those of a topic that was removed, has no value.
 	Erasures map[string]schemas.LedgerCopy

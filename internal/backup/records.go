@@ -55,7 +55,7 @@ type cutter struct {
 	held []message // of a batch that is not complete yet
 	id   string    // of that batch
 	over bool
-	// end is the first sequence that was left out.
+	// end is the first sequence that was left out, of a cut batch its first message; 0 while none is. The copy ends before it.
 	end uint64
 
 	first, messages uint64

@@ -53,7 +53,8 @@ func (u *Use) Owed() int64 {
 	return 0
 }
 
-// Free returns how many bytes writes of a purpose may still add; it may be below 0.
+// Free returns how many bytes writes of a purpose may still add; it may be below 0. Half of the reserve is
+// kept from changes too, so that ends, which free room, always have some.
 func (u *Use) Free(p Purpose) int64 {
 	if u.Limit <= 0 {
 		return 1 << 62

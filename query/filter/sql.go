@@ -111,8 +111,8 @@ func (e *Expr) Indexes(indexed []sql.Index) []string {
 	return found
 }
 
-// bounds says that every event n matches fulfils a condition on col which an
-// index can use. What is negated is not looked into.
+// bounds says that every event n matches fulfils a condition on index.Column by which the index skips
+// rows; an index without an order knows equal values alone. What is negated is not looked into.
 func bounds(n node, index sql.Index) bool {
 	switch n := n.(type) {
 	case logical:

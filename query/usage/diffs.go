@@ -94,7 +94,7 @@ func (s *statement) rowsOnly() error {
 	s.whole, s.past, s.days, s.expect = nil, nil, nil, 0
 	for i := range s.snap.shards {
 		st := &s.snap.shards[i]
-		if st.Gone && st.Stored.MinTs <= st.Stored.MaxTs && st.Stored.MinTs/1e6 < s.e && st.Stored.MaxTs/1e6 >= s.f {
+		if st.Gone && st.Stored.MinTs <= st.Stored.MaxTs && st.Stored.MinTs/1e6 < s.until && st.Stored.MaxTs/1e6 >= s.from {
 			return fmt.Errorf("%w: %w: retention dropped the diffs of month %s; reports have them, pages do not", schemas.ErrRequest, ErrCut, st.Ref.Month)
 		}
 	}

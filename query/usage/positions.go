@@ -27,7 +27,7 @@ func (r *Reader) BillsAt(ctx context.Context, req Request, f func(Bill) error) (
 	err = r.ask(ctx, t, &req, func(s *statement) error {
 		at = Positions{}
 		for i := range s.snap.shards {
-			if st := &s.snap.shards[i]; st.Ref.Month.Start()/1e6 < s.e {
+			if st := &s.snap.shards[i]; st.Ref.Month.Start()/1e6 < s.until {
 				at[st.Ref] = max(st.Stored.Head, st.Sums.Pos)
 			}
 		}

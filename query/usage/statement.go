@@ -19,12 +19,12 @@ type statement struct {
 	snap     *snapshot
 	byCause  bool
 
-	f, e   int64 // the range, in Unix ms
-	whole  []*shardState
-	past   []*shardState // of those, the ones before the range
-	days   []*shardState
-	params map[string]string
-	expect uint64 // what the sums that are read hold
+	from, until int64 // of req, in Unix ms as the bounds of shards are compared; until is excluded
+	whole       []*shardState
+	past        []*shardState // of those, the ones before the range
+	days        []*shardState
+	params      map[string]string
+	expect      uint64 // what the sums that are read hold
 }
 
 // plan decides where each shard's share comes from. Sums are used in lanes of which every row was
@@ -32,19 +32,19 @@ type statement struct {
 // place, since the least time and id counts and not the first to arrive.
 func (s *statement) plan() error {
 	open := s.snap.Open()
-	s.f, s.e = s.req.From.UnixMilli(), s.req.To.UnixMilli()
-	s.params = map[string]string{"from": strconv.FormatInt(s.f, 10), "to": strconv.FormatInt(s.e, 10)}
+	s.from, s.until = s.req.From.UnixMilli(), s.req.To.UnixMilli()
+	s.params = map[string]string{"from": strconv.FormatInt(s.from, 10), "to": strconv.FormatInt(s.until, 10)}
 	for i := range s.snap.shards {
 		st := &s.snap.shards[i]
 		sums := !s.byCause && !s.snap.Absent && !open[st.Ref.ID.Lane()]
-		src, err := st.source(s.f, s.e, sums, s.req.GroupBy == ByDay, s.req.instant)
+		src, err := st.source(s.from, s.until, sums, s.req.GroupBy == ByDay, s.req.instant)
 		if err != nil {
 			return err
 		}
 		switch src {
 		case fromSums:
 			s.whole = append(s.whole, st)
-			if st.Stored.MaxTs/1e6 < s.f {
+			if st.Stored.MaxTs/1e6 < s.from {
 				s.past = append(s.past, st)
 			}
 		case fromDays:
@@ -225,7 +225,7 @@ func (s *statement) monthEnds() string {
 	var keys, values []string
 	for _, edge := range s.req.edges() {
 		m := schemas.MonthOf(edge * 1e6)
-		keys, values = append(keys, fmt.Sprintf("toInt64(%d)", uint32(m))), append(values, fmt.Sprintf("toInt64(%d)", min(s.e, m.End()/1e6)))
+		keys, values = append(keys, fmt.Sprintf("toInt64(%d)", uint32(m))), append(values, fmt.Sprintf("toInt64(%d)", min(s.until, m.End()/1e6)))
 	}
 	return "transform(k, [" + strings.Join(keys, ",") + "], [" + strings.Join(values, ",") + "], toInt64(0))"
 }

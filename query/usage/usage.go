@@ -164,7 +164,7 @@ func (r *Reader) timeBills(ctx context.Context, s *statement, f func(Bill) error
 	edges := s.req.edges()
 	spans, at := make([]bucket, len(edges)), map[int64]int{}
 	for i, edge := range edges {
-		spans[i].from, spans[i].to = edge, s.e
+		spans[i].from, spans[i].to = edge, s.until
 		if i+1 < len(edges) {
 			spans[i].to = edges[i+1]
 		}

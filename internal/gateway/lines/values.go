@@ -123,7 +123,7 @@ func length(b []byte) int {
 		}
 		return len(b)
 	}
-	depth := 0
+	depth := 0 // of both kinds of brackets: what does not pair is refused where the value is parsed
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':

@@ -162,8 +162,8 @@ func (d *distribution) complete() (m2 float64) {
 	return m2
 }
 
-// lowerOf is where a bucket begins; the first one at 0 when its end is above, as Prometheus
-// has it.
+// lowerOf is where a bucket begins; the first one at 0 when its end is above, as Prometheus has
+// it, else at its own end: it has no lower bound, so it gets no width. bounds is not empty.
 func lowerOf(bounds []float64, i int) float64 {
 	switch {
 	case i > 0:

@@ -77,6 +77,7 @@ func (w *writer) result(r *promql.Result) {
 	w.text("}")
 }
 
+// list writes an array one element at a time: marshalled whole, a large answer would be in memory a second time.
 func list[T any](w *writer, all []T) {
 	w.text("[")
 	for i := range all {
