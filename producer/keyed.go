@@ -17,7 +17,7 @@ import (
 
 // cutRules is a part of every digest. Raise it with any change of what a digest is of, or of how
 // events are numbered.
-const cutRules = "almanac keyed batch 2"
+const cutRules = "almanac keyed batch 3"
 
 // keyed is what a batch with a key has beside its events. All of it comes from the key and from the events as they were
 // given to Add, before the topic's rules: the topic may have changed when the batch is submitted again.
@@ -236,6 +236,7 @@ func appendSized[T string | []byte](buf []byte, s T) []byte {
 
 func (d *digester) event(ev *Event, source []byte) {
 	buf := appendNumber(d.buf, ev.Time.UnixNano()) // a local one: the field would be written for each text
+	buf = append(buf, ev.ID[:]...)                 // the given one; zeros while none is
 	for _, s := range [...]string{ev.Level, ev.Service, ev.Type, ev.UserID, ev.TraceID, ev.SpanID, ev.Message} {
 		buf = appendSized(buf, s)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// BaseColumns are the columns of every frame of kind log, in wire order.
+// BaseColumns are the columns with which every frame begins, in wire order; the fields of its kind and topic follow.
 var BaseColumns = [...]Column{
 	{ColTs, kinds.WireTime},
 	{ColID, kinds.WireUUID},

@@ -1,5 +1,5 @@
 // Package doctor checks that the parts of an Almanac answer, and says what to do where
-// they do not. Its findings are data: the command prints them, a gateway serves them.
+// they do not. Its findings are data: the command prints them.
 //
 // # Model
 //
@@ -7,8 +7,9 @@
 // part did not answer. A finding is OK, Warn or Fail, with a next step where there is one.
 //
 //	process ─▶ NATS ─▶ streams, promise, registry ─▶ members ─▶ timers
-//	ClickHouse ─▶ tables ─▶ retention ─▶ rights, SQL account, files ─▶ lag, dead letters ─▶
-//	rebuilds ─▶ cold volume ─▶ lost ─▶ fields ─▶ documents ─▶ meters, copies
+//	ClickHouse ─▶ retention (of the registry, also while ClickHouse is away)
+//	    └─▶ its account, files, SQL account ─▶ lag, tables, dead letters ─▶ rebuilds ─▶
+//	        cold volume ─▶ lost ─▶ fields ─▶ documents ─▶ meters, copies
 //	producers (follows from the streams), disk
 //
 // It changes nothing, but for one table that the SQL account must be refused, and a trial
