@@ -73,6 +73,8 @@ const (
 	SubjectsTimers   = tokenTimers + ".*.*.*.*.*"
 	// SubjectsWaiting is of no stream.
 	SubjectsWaiting = tokenWaiting + ".*"
+	// SubjectOwnRights is NATS's own: it answers a connection with what its user may do.
+	SubjectOwnRights = "$SYS.REQ.USER.INFO"
 )
 
 // First tokens of registry keys. Topics may not have these names, because a

@@ -29,6 +29,40 @@ func MatchesSubject(filter, subject string) bool {
 	return len(f) == len(s)
 }
 
+// CoversSubjects reports whether a filter of NATS matches every subject that another one matches.
+func CoversSubjects(filter, other string) bool {
+	for {
+		f, filterRest, filterMore := strings.Cut(filter, ".")
+		o, otherRest, otherMore := strings.Cut(other, ".")
+		switch {
+		case f == ">":
+			return true
+		case o == ">" || f != "*" && f != o:
+			return false
+		case !filterMore || !otherMore:
+			return filterMore == otherMore
+		}
+		filter, other = filterRest, otherRest
+	}
+}
+
+// SubjectsMeet reports whether some subject is matched by both filters.
+func SubjectsMeet(a, b string) bool {
+	for {
+		x, aRest, aMore := strings.Cut(a, ".")
+		y, bRest, bMore := strings.Cut(b, ".")
+		switch {
+		case x == ">" || y == ">":
+			return true
+		case x != "*" && y != "*" && x != y:
+			return false
+		case !aMore || !bMore:
+			return aMore == bMore
+		}
+		a, b = aRest, bRest
+	}
+}
+
 // EventsSubject is events.<topic>.<YYYY-MM>.<lane>.
 func EventsSubject(topic string, m Month, lane int) string {
 	return tokenEvents + "." + topic + "." + m.String() + "." + strconv.Itoa(lane)

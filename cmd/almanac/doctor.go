@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/internal/doctor"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/privacy"
@@ -118,11 +119,13 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 	return append([]doctor.Finding{first}, doctor.Run(ctx, doctor.Config{
 		OpenPages: pages,
 		OpenNATS: func(ctx context.Context) (*nats.Conn, *registry.Registry, error) {
-			var err error
-			if c, err = openRegistry(ctx, s, d); err != nil {
+			nc, err := streams.Connect(d.nats, natsOptions(s, d, "cli")...)
+			if err != nil {
 				return nil, nil, err
 			}
-			return c.nc, c.reg, nil
+			c = &session{endpoints: d, nc: nc, settings: s}
+			c.reg, err = registry.Open(ctx, nc)
+			return nc, c.reg, err
 		},
 		OpenTables: func() (*tables.DB, error) {
 			var err error

@@ -110,9 +110,9 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			parts.Reads.TopicSQL = !one.d.followClickHouse && parts.Reads.Password != "" // of a server whose accounts are its owner's to make
 			in.measure(&parts, reg)
 			reads := newReadsProbe(one, db, pages)
-			parts.Background = append(parts.Background, reads.Run)
+			parts.Background = append(parts.Background, reads.Run, one.own.Run)
 			in.probe(func(context.Context) []ops.Reason {
-				return slices.Concat(natsTrouble(nc), stalled(parts.Pool), reads.trouble())
+				return slices.Concat(natsTrouble(nc), stalled(parts.Pool), reads.trouble(), one.own.trouble())
 			})
 			g.Open(parts)
 			return nil

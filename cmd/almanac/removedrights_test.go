@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,6 +54,41 @@ func removedRights() (all []removedRight) {
 	}
 	return all
 }
+
+// named checks that the lack is named before it hurts, as the line of the configuration: in the log of the part, by doctor with the
+// part's own settings, and by that of the operator where the part may still write its lease.
+func (p *apart) named(r removedRight, part *daemon) {
+	p.t.Helper()
+	need := access.NATSUserOf(r.user)
+	if r.filter == schemas.SubjectOwnRights || slices.ContainsFunc(need.Publish, func(f string) bool { return f != r.filter && schemas.CoversSubjects(f, r.filter) }) {
+		return // it cannot ask, which the server refuses; or another right gives it the same
+	}
+	line := "publish allow " + strconv.Quote(r.filter)
+	embeddedtest.Eventually(p.t, maxWait, func() error {
+		if text := strings.ReplaceAll(part.stderr(), `\"`, `"`); !strings.Contains(text, line) {
+			return fmt.Errorf("%s without %s does not say %s: %s", r.user, r.filter, line, text)
+		}
+		return nil
+	})
+	if r.user == access.UserSink && os.Getenv(removedRightsEnv) == "" {
+		return // doctor itself needs what the sink reads by, and waits for as long as it has
+	}
+	own := p.as(r.user).run("", "doctor")
+	contains(p.t, strings.Join(strings.Fields(own.out), " "), r.user+" may not do what the user "+r.user+" needs: it lacks "+line)
+	if r.user == access.UserGateway || !slices.ContainsFunc(tellsLease, func(f string) bool { return strings.HasPrefix(r.filter, f) }) {
+		return
+	}
+	embeddedtest.Eventually(p.t, maxWait, func() error {
+		all := p.as(access.UserOperator).run("", "doctor")
+		if text := strings.Join(strings.Fields(all.out), " "); !strings.Contains(text, "its user lacks "+line) {
+			return fmt.Errorf("the operator's doctor does not name what %s lacks: %s", r.user, text)
+		}
+		return nil
+	})
+}
+
+// tellsLease begins the rights that a part starts without, so that its lease says it.
+var tellsLease = []string{"shards.", "routed.", "dead.", "given.", "docs.", "doclocks.", "timers."}
 
 // A part that lacks a right says so by user and subject. Or it does not need it to have what is sent stored. It is never
 // silent, and goes on by itself once it has the right.
@@ -105,8 +142,15 @@ func TestRemovedRights(t *testing.T) {
 			}
 			return nil
 		})
+		p.named(r, part)
 		p.nats.whole()
 		part.says(`"message":"ready"`)
 		embeddedtest.Eventually(t, maxWait, stored)
+		embeddedtest.Eventually(t, maxWait, func() error { // its lease says so by then
+			if text := p.as(access.UserOperator).run("", "doctor").out; strings.Contains(text, "lacks") {
+				return fmt.Errorf("%s has all its rights, and doctor says: %s", r.user, text)
+			}
+			return nil
+		})
 	}
 }

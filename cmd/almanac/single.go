@@ -26,6 +26,7 @@ type single struct {
 	d     endpoints
 	log   zerolog.Logger
 	nc    *nats.Conn // of the start under way
+	own   *ownRights // of its user
 	parts []part
 	probe func(context.Context) []ops.Reason
 	// starts hears what the start waits for.
@@ -71,7 +72,11 @@ func (o *single) dial(name string) (*nats.Conn, error) {
 // setup makes streams and bucket where they are missing, for a part that needs NATS alone.
 func (o *single) setup(ctx context.Context) (*registry.Registry, error) {
 	o.probe = func(context.Context) []ops.Reason { return natsTrouble(o.nc) }
-	return registry.Setup(ctx, o.nc, streamLimits(o.s, schemas.DefaultStreamLimits))
+	reg, err := registry.Setup(ctx, o.nc, streamLimits(o.s, schemas.DefaultStreamLimits))
+	if err == nil {
+		o.own.tells(reg)
+	}
+	return reg, err
 }
 
 func (o *single) later(f func()) { o.closers = append(o.closers, f) }
@@ -114,10 +119,10 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		if h != nil {
-			h.health.Probe(o.probe)
+			h.health.Probe(func(ctx context.Context) []ops.Reason { return append(o.probe(ctx), o.own.trouble()...) })
 			h.numbers.Read(o.numbers...)
 		}
-		return runStages(ctx, o.s.ShutdownTimeout, o.parts)
+		return runStages(ctx, o.s.ShutdownTimeout, append(o.parts, o.own))
 	})}, append(asked, o.counts.exporter(o.s, o.log)))
 }
 
@@ -127,6 +132,8 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 	again := newRationer()
 	for {
 		if o.nc, err = o.dial(o.name); err == nil {
+			o.own = newOwnRights(o.nc, o.name, o.log)
+			o.own.look(ctx)
 			err = start(ctx)
 		}
 		if err == nil {
@@ -141,7 +148,11 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 		if !passing(err) {
 			return false, err
 		}
-		o.starts(waitsFor(err))
+		why := waitsFor(err)
+		for _, r := range o.own.trouble() {
+			why.Says += "; " + r.String()
+		}
+		o.starts(why)
 		if more, ok := again.pass(err.Error()); ok {
 			o.log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
 		}

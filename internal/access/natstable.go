@@ -14,7 +14,7 @@ type bundle struct {
 
 func bundles() []bundle {
 	return []bundle{
-		{"read", "reads every stream and the registry", reads()},
+		{"read", "reads every stream and the registry, and asks what it may do", reads()},
 		{"let go", "deletes and purges messages of " + strings.Join(logs, ", "), takes(logs...)},
 		{"make", "creates and changes Almanac's streams", creates()},
 	}

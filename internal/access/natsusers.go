@@ -97,9 +97,9 @@ func sends() []string {
 	return p
 }
 
-// reads is what it takes to read streams: NATS cannot narrow it to a topic, for a batched read names its filter in its body.
+// reads is what it takes to read streams, and to ask what the user may do: NATS cannot narrow it to a topic, for a batched read names its filter in its body.
 func reads() []string {
-	p := join(api("STREAM.INFO", Streams...), api("DIRECT.GET", Streams...), api("STREAM.MSG.GET", Streams...))
+	p := join(api("STREAM.INFO", Streams...), api("DIRECT.GET", Streams...), api("STREAM.MSG.GET", Streams...), []string{schemas.SubjectOwnRights})
 	for _, s := range Streams {
 		p = append(p, apiPrefix+"DIRECT.GET."+s+".>",
 			apiPrefix+"CONSUMER.CREATE."+s+".*", apiPrefix+"CONSUMER.CREATE."+s+".*.>",
@@ -192,4 +192,13 @@ func (u *NATSUser) Subscribes() (allow, deny []string) {
 func (u *NATSUser) MayPublish(subject string) bool {
 	matches := func(filter string) bool { return schemas.MatchesSubject(filter, subject) }
 	return slices.ContainsFunc(u.Publish, matches) && !slices.ContainsFunc(u.Deny, matches)
+}
+
+// NATSUserOf is the user of a name; nil: there is none.
+func NATSUserOf(name string) *NATSUser {
+	users := NATSUsers()
+	if i := slices.IndexFunc(users, func(u NATSUser) bool { return u.Name == name }); i >= 0 {
+		return &users[i]
+	}
+	return nil
 }

@@ -34,7 +34,8 @@ type Finding struct {
 // Config says where the parts of an Almanac are. What a function opens stays its
 // caller's, who may give what is open already.
 type Config struct {
-	// OpenNATS and OpenTables reach the two servers. NATSURL names the first in findings.
+	// OpenNATS and OpenTables reach the two servers. NATSURL names the first in findings. Where the registry cannot be opened, the
+	// connection is returned beside the error.
 	OpenNATS   func(context.Context) (*nats.Conn, *registry.Registry, error)
 	OpenTables func() (*tables.DB, error)
 	// OpenPages reaches ClickHouse by the account that a gateway reads by, and its caller closes that; nil: there is no other account.

@@ -14,6 +14,9 @@ import (
 func (c *check) nats(ctx context.Context) bool {
 	var err error
 	c.nc, c.reg, err = c.cfg.OpenNATS(ctx)
+	if c.nc != nil {
+		c.natsRights(ctx)
+	}
 	if err != nil {
 		do := "start the server, or give another by --nats"
 		switch {
@@ -74,14 +77,18 @@ func (c *check) streams(ctx context.Context) {
 // clock of this machine.
 func (c *check) members(ctx context.Context) {
 	for _, role := range []string{schemas.RoleRouter, schemas.RoleSink} {
-		n, err := c.reg.LiveMembers(ctx, role)
+		live, err := c.reg.ListMembers(ctx, role)
 		switch {
 		case err != nil:
 			c.result(role+"s", err, "", "")
-		case n == 0:
-			c.note(role+"s", Fail, "start almanac up, or almanac "+role, "none is alive: events are accepted and wait")
+		case len(live) == 0:
+			c.note(role+"s", Fail, "start almanac up, or almanac "+role+"; one that runs names in its log the right that it lacks", "none is alive: events are accepted and wait")
 		default:
-			c.note(role+"s", OK, "", "%d alive", n)
+			c.note(role+"s", OK, "", "%d alive", len(live))
+			c.memberRights(live)
 		}
+	}
+	if dispatchers, err := c.reg.ListMembers(ctx, schemas.RoleTimers); err == nil { // that there is none is said where there are timers
+		c.memberRights(dispatchers)
 	}
 }

@@ -21,6 +21,19 @@ type sight struct {
 	Seen uint64 `json:"seen"`
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
+	// Lacks are the rights of NATS that the member's user does not have, for people.
+	Lacks []string `json:"lacks,omitempty"`
+}
+
+// maxLacks is how many rights a lease names: it is written each second.
+const maxLacks = 10
+
+// Lacks notes which rights of NATS the user of this process does not have. The next beat of its members publishes them.
+func (r *Registry) Lacks(rights []string) {
+	if more := len(rights) - maxLacks; more > 0 {
+		rights = append(slices.Clone(rights[:maxLacks]), fmt.Sprintf("%d more", more))
+	}
+	r.lacks.Store(&rights)
 }
 
 // Saw notes that this member goes by the topics as they were at a revision, and by no older ones. The next beat
@@ -30,9 +43,13 @@ func (m *Members) Saw(rev uint64) { m.sawUpTo.Store(rev) }
 // sight is this member's lease.
 func (m *Members) sight() string {
 	host, _ := os.Hostname() // for people: empty is possible
-	data, err := json.Marshal(sight{m.sawUpTo.Load(), host, os.Getpid()})
+	said := sight{Seen: m.sawUpTo.Load(), Host: host, PID: os.Getpid()}
+	if lacks := m.reg.lacks.Load(); lacks != nil {
+		said.Lacks = *lacks
+	}
+	data, err := json.Marshal(said)
 	if err != nil {
-		return "{}" // it cannot be: two numbers and a text
+		return "{}" // it cannot be: numbers and texts
 	}
 	return string(data)
 }
@@ -43,6 +60,8 @@ type Member struct {
 	Name string `json:"name"`
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
+	// Lacks are the rights of NATS that it says its user does not have.
+	Lacks []string `json:"lacks,omitempty"`
 }
 
 func (m Member) String() string {
@@ -90,7 +109,7 @@ func (r *Registry) AwaitSeen(ctx context.Context, role string, rev uint64, withi
 			if l, ok := looked[name]; !ok || l.rev != at {
 				looked[name] = lease{rev: at, at: now}
 			}
-			behind = append(behind, Member{role, name, s.Host, s.PID})
+			behind = append(behind, Member{Role: role, Name: name, Host: s.Host, PID: s.PID})
 			return nil
 		})
 		if err != nil {

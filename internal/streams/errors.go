@@ -22,6 +22,8 @@ var (
 	ErrStoreTooSmall = errors.New("the store of this NATS server is too small")
 	// ErrDenied: the user of the connection may not do that.
 	ErrDenied = errors.New("NATS does not let this user do that")
+	// ErrNoRights: the server does not say what the user of a connection may do.
+	ErrNoRights = errors.New("this NATS server does not say what its users may do")
 	// ErrPurged: while the streams were copied a janitor purged, since one was nearly full, or may have.
 	ErrPurged = errors.New("streams were purged while they were copied")
 	// ErrUnsafe: a stream is configured so that events could be lost.
