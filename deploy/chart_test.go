@@ -63,7 +63,7 @@ monitoring: {enabled: true, labels: {release: kube-prometheus-stack}, token: {se
 }
 
 // accounts are the keys with an account of ClickHouse that a part sees.
-var accounts = map[string][]string{"sink": {"clickhouse-sink"}, "gateway": {"clickhouse-operator", "clickhouse-reader", "clickhouse-gateway"}}
+var accounts = map[string][]string{"setup": {"clickhouse-sink"}, "sink": {"clickhouse-sink"}, "gateway": {"clickhouse-operator", "clickhouse-reader", "clickhouse-gateway"}}
 
 func load(t *testing.T) *chart.Chart {
 	t.Helper()
@@ -240,6 +240,24 @@ func TestParts(t *testing.T) {
 					}
 				}
 			}
+			env := map[string]string{}
+			for _, e := range c.Env {
+				env[e.Name] = e.Value
+			}
+			seen := map[string]bool{}
+			for _, v := range spec.Volumes {
+				for _, item := range items(v.Secret) {
+					seen[item.Key] = true
+				}
+			}
+			for i, account := range accounts[part] {
+				if !seen[account] || i == 0 && env["ALMANAC_CLICKHOUSE_FILE"] != "/run/almanac/"+account {
+					t.Errorf("%s: %s: does not see the account %s, or does not go by it: %v", name, part, account, env)
+				}
+			}
+			if len(accounts[part]) > 0 && name == "given" && !seen["clickhouse-ca.crt"] {
+				t.Errorf("%s: %s: does not see the CA of ClickHouse", name, part)
+			}
 			if len(mounted) > 0 {
 				t.Errorf("%s: %s: no volumes %v", name, part, mounted)
 			}
@@ -291,21 +309,29 @@ func TestParts(t *testing.T) {
 	}
 }
 
+func items(s *core.SecretVolumeSource) []core.KeyToPath {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}
+
 // What is missing or unknown ends the rendering with a sentence that names it.
 func TestRefusals(t *testing.T) {
 	for text, says := range map[string]string{
-		`{tls: {existing: t}}`:                                                                          "secrets.existing",
-		`{secrets: {existing: s}}`:                                                                      "tls.existing",
-		`{secrets: {existing: s}, tls: {cert: c}}`:                                                      "tls.cert and tls.key",
-		`{secrets: {given: {nats-setup: x}}, tls: {existing: t}}`:                                       "nats-router is missing",
-		`{secrets: {existing: s, with: [nats-ca]}, tls: {existing: t}}`:                                 "nats-ca is not a key",
-		`{secrets: {existing: s}, tls: {existing: t}, replicas: 3}`:                                     "replicas",
-		`{secrets: {existing: s}, tls: {existing: t}, router: {replica: 3}}`:                            "replica",
-		`{secrets: {existing: s}, tls: {existing: t}, networkPolicy: {client: []}}`:                     "client",
-		`{secrets: {existing: s}, tls: {existing: t}, gateway: {service: {typ: NodePort}}}`:             "typ",
-		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enabled: true}}`:                     "monitoring.token.secret",
-		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enabled: true, token: {secret: s}}}`: "monitoring.serverName",
-		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enable: true}}`:                      "enable",
+		`{tls: {existing: t}}`:                     "secrets.existing",
+		`{secrets: {existing: s}}`:                 "tls.existing",
+		`{secrets: {existing: s}, tls: {cert: c}}`: "tls.cert and tls.key",
+		`{secrets: {given: {nats-setup: x, clickhouse-sink: x}}, tls: {existing: t}}`:                                            "nats-router is missing",
+		`{secrets: {given: {nats-setup: x, nats-router: x, nats-sink: x, nats-timers: x, nats-gateway: x}}, tls: {existing: t}}`: "clickhouse-sink is missing",
+		`{secrets: {existing: s, with: [nats-ca]}, tls: {existing: t}}`:                                                          "nats-ca is not a key",
+		`{secrets: {existing: s}, tls: {existing: t}, replicas: 3}`:                                                              "replicas",
+		`{secrets: {existing: s}, tls: {existing: t}, router: {replica: 3}}`:                                                     "replica",
+		`{secrets: {existing: s}, tls: {existing: t}, networkPolicy: {client: []}}`:                                              "client",
+		`{secrets: {existing: s}, tls: {existing: t}, gateway: {service: {typ: NodePort}}}`:                                      "typ",
+		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enabled: true}}`:                                              "monitoring.token.secret",
+		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enabled: true, token: {secret: s}}}`:                          "monitoring.serverName",
+		`{secrets: {existing: s}, tls: {existing: t}, monitoring: {enable: true}}`:                                               "enable",
 	} {
 		if _, err := render(t, text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)

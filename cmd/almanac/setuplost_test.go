@@ -29,7 +29,9 @@ func TestSetupWithALostRegistry(t *testing.T) {
 		d.stop(syscall.SIGTERM)
 	}
 	p.nats = newConfigured(t)
-	r := p.as(access.UserSetup).run("", "setup")
+	asSink := p.as(access.UserSetup) // as where it is deployed
+	asSink.env = append(asSink.env, envPrefix+"CLICKHOUSE="+p.srv.HTTPDSNOf(access.UserSink))
+	r := asSink.run("", "setup")
 	if r.code != exitFailed {
 		t.Errorf("exit %d: %s", r.code, r.err)
 	}

@@ -2,10 +2,11 @@
 {{- define "almanac.keys" -}}
 {{- $keys := list (printf "nats-%s" .part) }}
 {{- if ne .part "setup" }}{{ $keys = append $keys "tokens.yaml" }}{{ end }}
-{{- if eq .part "sink" }}{{ $keys = append $keys "clickhouse-sink" }}{{ end }}
+{{- /* setup makes no empty registry beside tables that have rows. */}}
+{{- if has .part (list "setup" "sink") }}{{ $keys = append $keys "clickhouse-sink" }}{{ end }}
 {{- if eq .part "gateway" }}{{ $keys = concat $keys (list "clickhouse-operator" "clickhouse-reader" "clickhouse-gateway") }}{{ end }}
 {{- range $key := .root.Values.secrets.with }}
-{{- $users := get (dict "nats-ca.crt" (list "setup" "router" "sink" "timers" "gateway") "clickhouse-ca.crt" (list "sink" "gateway") "timers-secrets" (list "timers") "pii-key" (list "router" "gateway")) $key }}
+{{- $users := get (dict "nats-ca.crt" (list "setup" "router" "sink" "timers" "gateway") "clickhouse-ca.crt" (list "setup" "sink" "gateway") "timers-secrets" (list "timers") "pii-key" (list "router" "gateway")) $key }}
 {{- if not $users }}{{ fail (printf "secrets.with: %s is not a key that a part works with; values.yaml lists them" $key) }}{{ end }}
 {{- if has $.part $users }}{{ $keys = append $keys $key }}{{ end }}
 {{- end }}
