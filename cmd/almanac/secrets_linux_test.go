@@ -2,16 +2,25 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/operations"
 )
 
 // marked are settings with a secret each, which has the mark in it.
@@ -24,7 +33,25 @@ func marked(mark string) map[string]string {
 		"clickhouse":     "http://u:" + mark + "@127.0.0.1:1/almanac",
 
 		"clickhouse_reader": "reader:" + mark,
+		"clickhouse_reads":  "gateway:" + mark,
+		"tokens":            "tokens: [] # " + mark,
 	}
+}
+
+// Each setting that is a secret is among those that are searched for.
+func TestSecretsAreMarked(t *testing.T) {
+	t.Parallel()
+	all := marked("MARKhush")
+	for i := range keys {
+		if text := all[keys[i].name]; keys[i].secret != strings.Contains(text, "MARKhush") {
+			t.Errorf("%s is a secret: %t, and is marked: %q", keys[i].name, keys[i].secret, text)
+		}
+	}
+}
+
+// bucketSecrets are the credentials of an object store, in the environment, where its clients have them.
+func bucketSecrets(mark string) []string {
+	return []string{"AWS_ACCESS_KEY_ID=AKIA", "AWS_SECRET_ACCESS_KEY=" + mark + "key", "AWS_SESSION_TOKEN=" + mark + "session"}
 }
 
 // Secrets that are given in every way, to servers that do not answer and to those that refuse, are in nothing that is printed.
@@ -60,7 +87,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
 			flags := give(b)
-			for _, verb := range []string{"config show", "config check", "topics ls", "query app", "sql SELECT(1)", "send app", "verify", "docs ls app"} {
+			b.env = append(b.env, bucketSecrets(mark)...)
+			for _, verb := range []string{"config show", "config check", "topics ls", "query app", "sql SELECT(1)", "send app", "verify", "docs ls app", "tail app", "doctor", "alerts ls app", "mcp", "backup s3://a-bucket/x", "restore s3://a-bucket/x --s3-endpoint http://127.0.0.1:1/"} {
 				r := b.run("x\n", append(strings.Fields(verb), flags...)...)
 				if strings.Contains(r.out+r.err, mark) {
 					t.Errorf("%s:\n%s%s", verb, r.out, r.err)
@@ -69,10 +97,20 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		})
 	}
 	broken := map[string]string{"clickhouse_reader": mark, "pii_key": mark, "timers_secrets": mark, "tokens": mark + ": [", "nats": "nats://u:" + mark + "@\x7f", "clickhouse": "clickhouse://u:" + mark + "@x:y:z/\x7f"}
+	for i := range keys { // whatever is given as an address may have a password, rightly or not
+		if !keys[i].secret && strings.Contains(keys[i].usage, "`URL`") {
+			broken[keys[i].name] = "https://u:" + mark + "@127.0.0.1:1"
+		}
+	}
 	for name, text := range broken {
 		b := newBox(t)
-		b.env = append(b.env, findKey(name).env()+"_FILE="+b.write(name, text))
-		for _, verb := range []string{"config show", "config check", "topics ls", "query app"} {
+		if findKey(name).secret {
+			b.env = append(b.env, findKey(name).env()+"_FILE="+b.write(name, text))
+		} else {
+			b.env = append(b.env, findKey(name).env()+"="+text)
+		}
+		b.env = append(b.env, bucketSecrets(mark)...)
+		for _, verb := range []string{"config show", "config check", "topics ls", "query app", "backup s3://a-bucket/x"} {
 			if r := b.run("", strings.Fields(verb)...); strings.Contains(r.out+r.err, mark) {
 				t.Errorf("a broken %s, %s:\n%s%s", name, verb, r.out, r.err)
 			}
@@ -114,22 +152,55 @@ func TestSecretsOfAnUp(t *testing.T) {
 	}
 	wrong, _ := access.NewSecret()
 	secrets = append(secrets, wrong)
-	for _, path := range []string{"/metrics", "/version", "/readyz", "/v1/topics", "/v1/nothing", "/v1/topics/app/events"} {
-		for _, secret := range []string{wrong, secrets[1], marked(mark)["token"]} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.HTTP+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Authorization", "Bearer "+secret)
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var text bytes.Buffer
-			_, _ = text.ReadFrom(resp.Body)
-			_ = resp.Body.Close()
-			finds("the answer of "+path, text.Bytes())
+	var asking errgroup.Group
+	asking.SetLimit(32) // who tries many wrong tokens waits for each
+	var asked atomic.Int64
+	for _, secret := range []string{wrong, secrets[1], marked(mark)["token"]} {
+		for _, route := range secretRoutes() {
+			asking.Go(func() error {
+				method, path, _ := strings.Cut(route, " ")
+				ctx, cancel := context.WithTimeout(t.Context(), answerWithin(path))
+				defer cancel()
+				req, err := http.NewRequestWithContext(ctx, method, a.HTTP+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+				if err != nil {
+					return err
+				}
+				for name, value := range map[string]string{"Authorization": "Bearer " + secret, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
+					req.Header.Set(name, value)
+				}
+				resp, err := http.DefaultClient.Do(req)
+				if err != nil && strings.Contains(path, "tail") {
+					return nil //nolint:nilerr // it may have nothing to say
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", route, err)
+				}
+				var text bytes.Buffer
+				_, _ = text.ReadFrom(resp.Body) // a tail ends with ctx
+				_ = resp.Body.Close()
+				finds("the answer of "+route, text.Bytes())
+				finds("the headers of "+route, []byte(fmt.Sprint(resp.Header)))
+				asked.Add(1)
+				return nil
+			})
 		}
+	}
+	if err := asking.Wait(); err != nil || asked.Load() < int64(3*len(operations.All)) {
+		t.Errorf("%d routes were asked: %v", asked.Load(), err)
+	}
+	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // which says what it heard, as some do
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprintf(w, "<Error><Code>SignatureDoesNotMatch</Code><Message>no</Message><Resource>%s</Resource></Error>", r.URL.Path)
+	}))
+	defer bucket.Close()
+	backups := *b
+	backups.env = append(slices.Clone(b.env), append(bucketSecrets(mark), envPrefix+"S3_ENDPOINT="+bucket.URL)...)
+	for _, verb := range []string{"backup s3://a-bucket/x", "restore s3://a-bucket/x --data elsewhere", "backup s3://a-bucket/x -o json"} {
+		r := backups.run("", strings.Fields(verb)...)
+		if r.code == exitOK {
+			t.Errorf("%s: %s", verb, r.out)
+		}
+		finds(verb, []byte(r.out+r.err))
 	}
 	finds("config show", []byte(b.ok("", "config", "show", "-o", "json")))
 	finds("the log", []byte(s.stderr()))
@@ -169,6 +240,26 @@ func TestSecretsOfAnUp(t *testing.T) {
 	}
 	finds("its arguments", cmdline)
 	checkSecretFiles(t, b.data(), finds)
+}
+
+// secretRoutes are all that an up answers: what is declared, and what clients of other programs ask.
+func secretRoutes() []string {
+	all := []string{"GET /metrics", "GET /version", "GET /readyz", "GET /v1/nothing", "GET /loki/api/v1/labels", "GET /loki/api/v1/query_range?query=%7Ba%3D%22b%22%7D", "GET /loki/api/v1/tail",
+		"POST /loki/api/v1/push", "POST /api/v1/write", "POST /elastic/_bulk", "POST /clickhouse"}
+	for _, o := range operations.All {
+		all = append(all, o.Method+" "+inPath.ReplaceAllString(o.Path, "app"))
+	}
+	return all
+}
+
+var inPath = regexp.MustCompile(`\{\w+\}`)
+
+// answerWithin is how long an answer is read: a tail has no end.
+func answerWithin(path string) time.Duration {
+	if strings.Contains(path, "tail") {
+		return time.Second
+	}
+	return maxWait
 }
 
 // checkSecretFiles looks for secrets in the files of a directory that others than their owner may read.

@@ -362,13 +362,15 @@ func load(cmd *cobra.Command) (*settings, error) {
 	return s, nil
 }
 
-// shown is the key's text for people: a secret without its password.
+// shown is the key's text for people: a secret without its password, and so any other URL.
 func (k *key) shown(text string) string {
-	if !k.secret || text == "" {
+	switch {
+	case text == "":
 		return text
-	}
-	if k.name == "nats" || k.name == "clickhouse" {
+	case k.name == "nats" || k.name == "clickhouse", !k.secret && strings.Contains(text, "://") && strings.Contains(text, "@"):
 		return privacy.MaskedURL(text)
+	case !k.secret:
+		return text
 	}
 	return "xxxxx"
 }
