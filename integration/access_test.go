@@ -17,6 +17,7 @@ import (
 	"github.com/coder/websocket"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -106,18 +107,66 @@ func TestRightsOverHTTP(t *testing.T) {
 					}
 				}
 			}
+			for _, pattern := range gateway.Foreign() {
+				method, path, _ := strings.Cut(pattern, " ")
+				if !strings.HasPrefix(path, "/t/{topic}/") || strings.HasSuffix(path, "/push") || strings.HasSuffix(path, "/write") {
+					continue // of the topic that the gateway has for it; or in TestRightsToSend
+				}
+				for _, topic := range []string{"app", "other"} {
+					code, text := e.askAs(method, base+inPath.ReplaceAllString(strings.Replace(path, "{topic}", topic, 1), "1"), c.secret)
+					refused := code == http.StatusUnauthorized || code == http.StatusForbidden
+					if may := c.who.May(access.Read, topic); refused != (may != nil) || refused && (code == http.StatusUnauthorized) != (c.secret == "") {
+						t.Errorf("%s on %s: %d %.200s; expected: %v", pattern, topic, code, text, may)
+					}
+				}
+			}
 			code, text := e.askAs(http.MethodGet, base+"/v1/topics", c.secret)
 			if c.name == "read" && (code != http.StatusOK || !strings.Contains(text, `"app"`) || strings.Contains(text, `"other"`)) {
 				t.Errorf("the topics of a reader of app: %d %s", code, text)
 			}
 		})
 	}
+}
+
+// A token that is wrong or whose time has ended is refused by every route, declared or another program's, whatever it asks for.
+func TestWrongAndEndedTokens(t *testing.T) {
+	t.Parallel()
+	e := start(t, newTopic("app"))
 	wrong, _ := access.NewSecret()
-	for _, path := range []string{"/v1/topics", "/v1/topics/app/count", "/v1/sql"} {
-		if code, text := e.askAs(http.MethodGet, base+path, wrong); code != http.StatusUnauthorized {
-			t.Errorf("%s with a wrong token: %d %s", path, code, text)
+	ended, id := access.NewSecret()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	var all []access.Grant
+	for _, r := range access.Rights {
+		all = append(all, access.Grant{Role: r.Role, Topics: map[bool][]string{false: {"*"}}[r.Everywhere]})
+	}
+	if err := keep.WriteFile(path, []access.Token{{Name: "ended", ID: id, Digest: access.DigestOf(ended), Grants: all, Expires: time.Now().Add(-time.Hour)}}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := keep.Open(keep.Config{File: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens = k })
+	routes := gateway.Foreign()
+	for _, o := range operations.All {
+		routes = append(routes, o.Method+" "+o.Path)
+	}
+	inPath := regexp.MustCompile(`\{\w+\}`)
+	var asking errgroup.Group
+	asking.SetLimit(64) // who tries many waits for each
+	for _, secret := range []string{wrong, ended} {
+		for _, route := range append(routes, "GET /mcp", "DELETE /mcp", "POST /elastic/_bulk") {
+			asking.Go(func() error {
+				method, path, _ := strings.Cut(route, " ")
+				code, text := e.sendAs(method, base+inPath.ReplaceAllString(path, "app"), secret, "application/json", "{}")
+				if code != http.StatusUnauthorized && code != http.StatusTooManyRequests || strings.Contains(text, "ended") {
+					t.Errorf("%s: %d %.200s", route, code, text)
+				}
+				return nil
+			})
 		}
 	}
+	_ = asking.Wait()
 }
 
 // What bodies name: an erasure and a replay of another topic, a replay into a topic that the token may not write, and into a subject.

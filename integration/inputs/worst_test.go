@@ -16,7 +16,9 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/gateway/api"
+	"github.com/almanac-events/almanac/internal/gateway/lokiread"
 )
 
 // worst is a request that costs as much as one of its route can.
@@ -197,8 +199,10 @@ func worstOf() map[string][]worst {
 		return append(out, w, worst{path: "/t/app" + loki + rest, query: w.query}, sends("query="+url.QueryEscape(nested("(", "1", ")", 400_000)), "Content-Type", "application/x-www-form-urlencoded"))
 	}
 	all["GET "+loki+"query"], all["GET "+loki+"query_range"] = logQL("query"), logQL("query_range", "step", "1w")
-	for _, rest := range []string{"label/{name}/values", "series", "index/stats", "index/volume_range", "detected_fields", "detected_labels"} {
-		all["POST "+loki+rest] = logQL(rest, "match[]", `{}`)[10:11]
+	for _, pattern := range lokiread.Patterns() {
+		if rest, ok := strings.CutPrefix(pattern, "POST "+loki); ok && !strings.HasPrefix(rest, "query") {
+			all[pattern] = logQL(rest, "match[]", `{}`)[10:11]
+		}
 	}
 	all["GET "+loki+"query_range"] = append(all["GET "+loki+"query_range"], asks("query", `rate({}[1ms])`, "start", "0", "end", "4102444800", "step", "1"), asks("query", `rate({}[9999999h])`, "start", "1764000000", "end", "1764010999", "step", "1"))
 	for _, w := range logQL("tail", "delay_for", "5") {
@@ -323,6 +327,12 @@ func TestWorstRequests(t *testing.T) {
 			if len(table[method+" "+path]) == 0 {
 				t.Errorf("%s %s has no worst request: think of one", method, path)
 			}
+		}
+	}
+	for _, route := range gateway.Foreign() { // by GET and POST they are the same; below /t/ too, and pushes are in TestHostileClients
+		_, path, _ := strings.Cut(route, " ")
+		if !strings.HasPrefix(path, "/t/") && !strings.HasSuffix(path, "/push") && !strings.HasSuffix(path, "/write") && len(table["GET "+path])+len(table["POST "+path]) == 0 {
+			t.Errorf("%s has no worst request: think of one", route)
 		}
 	}
 	before, pid := n.resident(), n.PID

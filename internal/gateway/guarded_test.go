@@ -15,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/almanac-events/almanac/internal/gateway/api"
+	"github.com/almanac-events/almanac/internal/gateway/mcp"
 )
 
 // listening runs a gateway that has no servers yet, and returns its addresses.
@@ -99,8 +100,15 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 			}
 		}
 	}
-	for _, more := range []string{"/loki/api/v1/push", "/t/app/loki/api/v1/push", "/api/v1/write", "/elastic/_bulk", "/elastic/app/_bulk", "/clickhouse", "/api/v1/query", "/loki/api/v1/query_range", "/t/app/loki/api/v1/series"} {
+	for _, pattern := range Foreign() {
+		method, path, _ := strings.Cut(pattern, " ")
+		routes = append(routes, route{"http", method, strings.NewReplacer("{", "", "}", "").Replace(path)})
+	}
+	for _, more := range []string{"/elastic/_bulk", "/elastic/app/_bulk", "/clickhouse", "/t/app/nothing"} {
 		routes = append(routes, route{"http", http.MethodPost, more})
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} { // whose clients ask for more than it has
+		routes = append(routes, route{"http", method, mcp.Path})
 	}
 	for _, more := range []string{"/", "/_bulk", "/_cat/health"} {
 		routes = append(routes, route{"elastic", http.MethodGet, more}, route{"elastic", http.MethodPost, more})

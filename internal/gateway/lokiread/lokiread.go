@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -56,22 +57,44 @@ func New(cfg Config) *API {
 // Path of the API, after /t/TOPIC or nothing.
 const Path = "/loki/api/v1/"
 
-// Add adds the routes.
-func (a *API) Add(mux *http.ServeMux) {
-	for path, f := range map[string]serve{
-		"query": a.query, "query_range": a.queryRange,
-		"labels": a.labels, "label": a.labels, "label/{name}/values": a.values, "series": a.series,
-		"index/stats": a.stats, "index/volume": a.volume, "index/volume_range": a.volumeRange,
-		"detected_labels": a.detectedLabels, "detected_fields": a.detectedFields, "detected_field/{name}/values": a.detectedValues,
-		"patterns": a.patterns, "status/buildinfo": a.buildinfo,
-	} {
-		for _, below := range []string{"", "/t/{topic}"} {
-			mux.HandleFunc("GET "+below+Path+path, a.handle(f))
-			mux.HandleFunc("POST "+below+Path+path, a.handle(f))
+// routes are the paths below Path that take GET and POST.
+var routes = map[string]func(*API, *http.Request, logql.Scope) (any, error){
+	"query": (*API).query, "query_range": (*API).queryRange,
+	"labels": (*API).labels, "label": (*API).labels, "label/{name}/values": (*API).values, "series": (*API).series,
+	"index/stats": (*API).stats, "index/volume": (*API).volume, "index/volume_range": (*API).volumeRange,
+	"detected_labels": (*API).detectedLabels, "detected_fields": (*API).detectedFields, "detected_field/{name}/values": (*API).detectedValues,
+	"patterns": (*API).patterns, "status/buildinfo": (*API).buildinfo,
+}
+
+// Patterns are all routes, as http.ServeMux takes them.
+func Patterns() (all []string) {
+	for path := range routes {
+		for _, below := range bases {
+			all = append(all, "GET "+below+path, "POST "+below+path)
 		}
 	}
-	for _, below := range []string{"", "/t/{topic}"} {
-		mux.HandleFunc("GET "+below+Path+"tail", a.tail)
+	for _, below := range bases {
+		all = append(all, "GET "+below+pathTail)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// bases begin the paths: of the topic that a header names or the gateway's own, and of one in the path.
+var bases = []string{Path, "/t/{topic}" + Path}
+
+const pathTail = "tail"
+
+// Add adds the routes.
+func (a *API) Add(mux *http.ServeMux) {
+	for _, pattern := range Patterns() {
+		_, path, _ := strings.Cut(pattern, Path)
+		if path == pathTail {
+			mux.HandleFunc(pattern, a.tail)
+			continue
+		}
+		f := routes[path]
+		mux.HandleFunc(pattern, a.handle(func(r *http.Request, s logql.Scope) (any, error) { return f(a, r, s) }))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
@@ -47,27 +49,43 @@ type API struct {
 // New prepares the API.
 func New(cfg Config) *API { return &API{cfg: cfg, slots: make(chan struct{}, maxQueries)} }
 
-// Add adds the routes.
-func (a *API) Add(mux *http.ServeMux) {
-	for _, route := range []struct {
-		path string
-		post bool
-		serve
-	}{
-		{"query", true, a.query},
-		{"query_range", true, a.queryRange},
-		{"series", true, a.series},
-		{"labels", true, a.labels},
-		{"label/{name}/values", false, a.values},
-		{"metadata", false, a.metadata},
-		{"status/buildinfo", false, a.buildinfo},
-	} {
-		for _, below := range []string{"", "/t/{topic}"} {
-			mux.HandleFunc("GET "+below+"/api/v1/"+route.path, a.handle(route.serve))
+// Path begins that of each route, below the topic's where that is in the path.
+const Path = "/api/v1/"
+
+// routes are the paths that take GET, and POST where post says so.
+var routes = map[string]struct {
+	post  bool
+	serve func(*API, *http.Request, string, func(answer) error) error
+}{
+	"query":               {true, (*API).query},
+	"query_range":         {true, (*API).queryRange},
+	"series":              {true, (*API).series},
+	"labels":              {true, (*API).labels},
+	"label/{name}/values": {false, (*API).values},
+	"metadata":            {false, (*API).metadata},
+	"status/buildinfo":    {false, (*API).buildinfo},
+}
+
+// Patterns are all routes, as http.ServeMux takes them.
+func Patterns() (all []string) {
+	for name, route := range routes {
+		for _, below := range []string{Path, "/t/{topic}" + Path} {
+			all = append(all, "GET "+below+name)
 			if route.post {
-				mux.HandleFunc("POST "+below+"/api/v1/"+route.path, a.handle(route.serve))
+				all = append(all, "POST "+below+name)
 			}
 		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Add adds the routes.
+func (a *API) Add(mux *http.ServeMux) {
+	for _, pattern := range Patterns() {
+		_, name, _ := strings.Cut(pattern, Path)
+		f := routes[name].serve
+		mux.HandleFunc(pattern, a.handle(func(r *http.Request, topic string, reply func(answer) error) error { return f(a, r, topic, reply) }))
 	}
 }
 
