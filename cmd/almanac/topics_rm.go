@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/maintenance/removal"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -63,6 +64,11 @@ func (a *app) topicsRemove(ctx context.Context, cmd *cobra.Command, args []strin
 		if dry {
 			a.note("dry run: nothing was removed")
 			return a.printRemoval(cmd, plan)
+		}
+		if plan.Began.IsZero() { // one that is under way goes on
+			if err := unwatched(ctx, c.reg, topic); err != nil {
+				return err
+			}
 		}
 		a.tellTarget(c)
 		a.note("%s goes: %s; %d erasures and %d seals with their proofs", topic, plan.Left.String(), plan.Erasures, plan.Seals)
@@ -154,4 +160,22 @@ func (a *app) topicsRemoved(ctx context.Context, cmd *cobra.Command, c *session)
 		}
 		return w
 	})
+}
+
+// unwatched refuses to remove a topic that rules of alerts watch: they would fall silent, which is what they are there to notice.
+func unwatched(ctx context.Context, reg *registry.Registry, topic string) error {
+	groups, err := alerts.Stored(ctx, reg)
+	if err != nil {
+		return err
+	}
+	var by []string
+	for i := range groups {
+		if slices.ContainsFunc(groups[i].Rules, func(r alerts.Rule) bool { return r.Topic == topic }) {
+			by = append(by, groups[i].Name)
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return fmt.Errorf("rules of alerts watch topic %q, and nothing was removed: take them out of the groups %s (`almanac alerts apply`), or remove these (`almanac alerts rm %s`)", topic, strings.Join(by, ", "), by[0])
 }
