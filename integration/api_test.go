@@ -74,13 +74,29 @@ func readsOverHTTP(t *testing.T, c *caller) {
 		t.Errorf("an attribute that is there is said not to be: %s", got)
 	}
 	var first struct {
-		Cursor string
-		Events []struct{ Ts, ID string }
+		Cursor, Back string
+		Events       []struct{ Ts, ID string }
 	}
 	if err := json.Unmarshal(page, &first); err != nil || len(first.Events) != 2 {
 		t.Fatalf("%v: %s", err, page)
 	}
 	holds(t, c.get("/v1/topics/app/events?order=asc&fields=message&where="+url.QueryEscape("level = 'info'")+"&cursor="+first.Cursor), "m-4 <&>")
+	holds(t, c.get("/v1/topics/app/count?where="+url.QueryEscape("level = 'info'")+"&cursor="+first.Cursor), `"count":13`)
+	holds(t, c.get("/v1/topics/app/count?where="+url.QueryEscape("level = 'info'")+"&cursor="+first.Back), `"count":0`)
+	info := "topic=app&topic=copied&where=" + url.QueryEscape("level = 'info'")
+	merged := c.get("/v1/events?limit=1&order=asc&fields=ts,id&" + span + "&" + info)
+	holds(t, merged, `"topic":"app","event":{"ts":"2026-11-20T10:00:00`, `"topic":"copied","count":0`, `"back"`)
+	if err := json.Unmarshal(merged, &first); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, c.get("/v1/events?order=asc&"+info+"&cursor="+first.Cursor), `"count":14`)
+	holds(t, c.get("/v1/events/count?"+info+"&cursor="+first.Cursor), `"count":14`)
+	holds(t, c.get("/v1/events/count?topic=app&topic=copied&"+span), `"topic":"app","count":30`)
+	holds(t, c.send(400, "GET", "/v1/events?topic=app&topic=copied&where="+url.QueryEscape("endpoint = 'a'"), ""), "topic copied: ")
+	holds(t, c.send(400, "GET", "/v1/events", "", "Wrong", "1"), "a search is of 1 to 8")
+	if err := json.Unmarshal(page, &first); err != nil {
+		t.Fatal(err)
+	}
 	at := first.Events[1].Ts + "/" + first.Events[1].ID
 	holds(t, c.get("/v1/topics/app/events/"+at), "m-2 <&>")
 	holds(t, c.get("/v1/topics/app/around/"+at+"?n=1&where="+url.QueryEscape("level = 'error'")), "m-1 <&>", "m-2 <&>", "m-3 <&>")

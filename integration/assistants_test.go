@@ -93,6 +93,14 @@ func TestAssistants(t *testing.T) {
 			t.Errorf("%s: %s; expected %s", tool, got, c.want)
 		}
 	}
+	for _, tool := range []string{"search_topics", "count_topics"} {
+		if got, failed := call(tool, map[string]any{"topic": []string{"app"}, "where": "message CONTAINS 'did 7'"}); failed || !strings.Contains(got, `"topic":"app"`) {
+			t.Errorf("%s: %s", tool, got)
+		}
+		if got, failed := call(tool, map[string]any{"topic": []string{"app", secretTopic}}); !failed || strings.Contains(got, secretWord) {
+			t.Errorf("%s of a topic of one's own and another is answered: %s", tool, got)
+		}
+	}
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != len(mcp.Names()) {
 		t.Fatalf("%d tools, %v", len(list.Tools), err)

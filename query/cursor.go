@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -32,11 +33,13 @@ func (p position) compare(q position) int {
 	return p.id.Compare(q.id)
 }
 
-// cursor is where a page goes on, with what the first page fixed: the range, and
+// cursor is where a page goes on or back, with what the first page fixed: the range, and
 // the clock by which relative times of its filter were read.
 type cursor struct {
 	at       position
-	asc      bool
+	asc      bool  // the order of the pages
+	back     bool  // it goes back, to what comes before a page
+	done     bool  // there is no more: a topic beside others that have more
 	from, to int64 // unix ns
 	now      int64
 	// What it was made for, as digests.
@@ -59,6 +62,8 @@ const (
 
 	flagEdge = 1
 	flagAsc  = 2
+	flagBack = 4
+	flagDone = 8
 )
 
 func (c cursor) encode() string {
@@ -69,6 +74,12 @@ func (c cursor) encode() string {
 	}
 	if c.asc {
 		flags |= flagAsc
+	}
+	if c.back {
+		flags |= flagBack
+	}
+	if c.done {
+		flags |= flagDone
 	}
 	b = append(b, cursorVersion, flags)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.at.ts))
@@ -91,7 +102,7 @@ func decodeCursor(s string) (c cursor, err error) {
 	}
 	number := func(at int) int64 { return int64(binary.BigEndian.Uint64(b[at:])) }
 	c.at = position{ts: number(2), id: schemas.ID(b[10:26]), edge: b[1]&flagEdge != 0}
-	c.asc = b[1]&flagAsc != 0
+	c.asc, c.back, c.done = b[1]&flagAsc != 0, b[1]&flagBack != 0, b[1]&flagDone != 0
 	c.from, c.to, c.now = number(26), number(34), number(42)
 	copy(c.topic[:], b[50:])
 	copy(c.where[:], b[54:])
@@ -113,4 +124,11 @@ func (c cursor) continues(topic, where string, asc bool) error {
 		return nil
 	}
 	return fmt.Errorf("%w: it continues a query %s; topic, filter and order must be those of the page before", ErrCursor, differs)
+}
+
+// Backwards reports whether a cursor is a page's Back.
+func Backwards(text string) bool {
+	text, _, _ = strings.Cut(text, cursorsSep)
+	c, err := decodeCursor(text)
+	return err == nil && c.back
 }

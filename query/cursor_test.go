@@ -17,7 +17,7 @@ func TestCursor(t *testing.T) {
 		ns := rapid.Int64Range(1, 1<<62)
 		c := cursor{
 			at:  position{ts: ns.Draw(rt, "ts"), edge: rapid.Bool().Draw(rt, "edge")},
-			asc: rapid.Bool().Draw(rt, "asc"), from: ns.Draw(rt, "from"), to: ns.Draw(rt, "to"), now: ns.Draw(rt, "now"),
+			asc: rapid.Bool().Draw(rt, "asc"), back: rapid.Bool().Draw(rt, "back"), done: rapid.Bool().Draw(rt, "done"), from: ns.Draw(rt, "from"), to: ns.Draw(rt, "to"), now: ns.Draw(rt, "now"),
 			topic: digest4(rapid.String().Draw(rt, "topic")), where: digest4(rapid.String().Draw(rt, "where")),
 		}
 		copy(c.at.id[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "id"))

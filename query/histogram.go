@@ -20,6 +20,8 @@ type HistogramRequest struct {
 	From, To time.Time
 	// Where is a filter; empty counts all.
 	Where string
+	// Cursor, when set, is of a page with this filter, or its Back: only what pages by it would have is counted.
+	Cursor string
 	// Step is the length of a bucket; the zero value: no buckets.
 	Step Step
 	// By splits each bucket by the values of a column: level, service, type or a
@@ -70,9 +72,16 @@ const (
 
 // Histogram counts events.
 func (r *Reader) Histogram(ctx context.Context, req HistogramRequest) (*Histogram, error) {
-	p, err := r.plan(ctx, Request{Topic: req.Topic, From: req.From, To: req.To, Where: req.Where})
+	asked := Request{Topic: req.Topic, From: req.From, To: req.To, Where: req.Where, Cursor: req.Cursor}
+	if c, err := decodeCursor(req.Cursor); err == nil {
+		asked.Ascending = c.asc // a count has no order of its own
+	}
+	p, err := r.plan(ctx, asked)
 	if err != nil {
 		return nil, err
+	}
+	if p.done {
+		return &Histogram{Shards: []string{}, By: req.By}, nil
 	}
 	by, err := histogramColumn(&p.topic, req.By)
 	if err != nil {
@@ -113,7 +122,7 @@ func (r *Reader) Histogram(ctx context.Context, req HistogramRequest) (*Histogra
 		}
 	}
 	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
-	if out.Count == 0 {
+	if out.Count == 0 && !p.after.set() {
 		noticed(&out.Notice, r.unknown(ctx, p), req.Notice)
 	}
 	return out, nil

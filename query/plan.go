@@ -24,7 +24,9 @@ type plan struct {
 	to     int64
 	after  position // where the page begins; zero: at the edge
 	limit  int
-	asc    bool
+	asc    bool // the direction in which it is read
+	back   bool // which is not the page's own
+	done   bool // there is nothing left to read
 	now    int64
 	// snapshot is from before anything else was read.
 	snapshot *recent.Snapshot
@@ -70,7 +72,7 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 		return nil, joinRequest(err)
 	}
 	if req.Cursor != "" {
-		if err := c.continues(req.Topic, p.where.String(), p.asc); err != nil {
+		if err := c.continues(req.Topic, p.where.String(), req.Ascending); err != nil {
 			return nil, joinRequest(err)
 		}
 	}
@@ -93,12 +95,13 @@ func (p *plan) resume(c cursor, req Request) error {
 		return fmt.Errorf("%w: it continues a query of another range of time; leave from and to away, the cursor has them", ErrCursor)
 	}
 	p.after, p.from, p.to, p.now = c.at, c.from, c.to, c.now
+	p.back, p.done, p.asc = c.back, c.done, req.Ascending != c.back
 	return nil
 }
 
-// cursor continues the page behind a position.
-func (p *plan) cursor(at position) string {
-	return cursor{at: at, asc: p.asc, from: p.from, to: p.to, now: p.now, topic: digest4(p.topic.Name), where: digest4(p.where.String())}.encode()
+// cursor is one of the plan's pages at a position.
+func (p *plan) cursor(at position) cursor {
+	return cursor{at: at, asc: p.asc != p.back, from: p.from, to: p.to, now: p.now, topic: digest4(p.topic.Name), where: digest4(p.where.String())}
 }
 
 // topic reads a descriptor; an unknown topic is the request's fault.

@@ -117,7 +117,7 @@ type Request struct {
 	// Limit is 1 to MaxLimit; 0 means DefaultLimit.
 	Limit     int
 	Ascending bool
-	// Cursor of the page before; empty begins.
+	// Cursor of another page, or its Back; empty begins.
 	Cursor string
 	// Notice, when set, hears the page's Notice before anything is scanned.
 	Notice func(string)
@@ -128,6 +128,9 @@ type Page struct {
 	Events []json.RawMessage `json:"events"`
 	// Cursor continues after the last event; absent on the last page.
 	Cursor string `json:"cursor,omitempty"`
+	// Back is a cursor that goes the other way: the page of it ends before the first event of this one, in the same
+	// order. It is there on the first page too, for what comes. How much that is says a count by it.
+	Back string `json:"back,omitempty"`
 	// Shards are the public names of the shards that were read.
 	Shards []string `json:"shards"`
 	// Notice says what a filter that no index covers has to scan, and which of the attributes
@@ -148,16 +151,36 @@ func (r *Reader) Query(ctx context.Context, req Request) (*Page, error) {
 
 // page reads the page of a plan.
 func (r *Reader) page(ctx context.Context, p *plan, notice func(string)) (*Page, error) {
+	page := &Page{Events: []json.RawMessage{}, Shards: []string{}}
+	l, err := r.leg(ctx, p, page, notice)
+	if err != nil {
+		return nil, err
+	}
+	rows, _ := joined([]*leg{l}, p.limit)
+	page.Cursor, page.Back = turns([]*leg{l}, rows)
+	for _, row := range rows {
+		page.Events = append(page.Events, row.json)
+	}
+	if len(rows) == 0 && page.Cursor == "" && !p.after.set() {
+		noticed(&page.Notice, r.unknown(ctx, p), notice)
+	}
+	return page, nil
+}
+
+// leg reads what a topic has for a page, and adds to out what else there is to say of it.
+func (r *Reader) leg(ctx context.Context, p *plan, out *Page, notice func(string)) (*leg, error) {
+	if p.done {
+		return &leg{p: p}, nil
+	}
 	w, err := r.begin(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{Events: []json.RawMessage{}, Shards: []string{}}
-	if page.Notice, err = w.notice(ctx); err != nil {
+	if out.Notice, err = w.notice(ctx); err != nil {
 		return nil, err
 	}
-	if page.Notice != "" && notice != nil {
-		notice(page.Notice)
+	if out.Notice != "" && notice != nil {
+		notice(out.Notice)
 	}
 	rows, bound, err := w.rows(ctx)
 	if err != nil {
@@ -166,19 +189,6 @@ func (r *Reader) page(ctx context.Context, p *plan, notice func(string)) (*Page,
 	if bound != nil {
 		rows = before(rows, *bound, p)
 	}
-	switch {
-	case len(rows) > p.limit:
-		rows = rows[:p.limit]
-		page.Cursor = p.cursor(rows[p.limit-1].position)
-	case bound != nil:
-		page.Cursor = p.cursor(position{ts: *bound, edge: true})
-	}
-	for _, row := range rows {
-		page.Events = append(page.Events, row.json)
-	}
-	page.Shards, page.Notes = append(page.Shards, w.read...), w.notes()
-	if len(rows) == 0 && page.Cursor == "" && !p.after.set() {
-		noticed(&page.Notice, r.unknown(ctx, p), notice)
-	}
-	return page, nil
+	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
+	return &leg{p: p, rows: rows, bound: bound}, nil
 }

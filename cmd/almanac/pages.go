@@ -20,8 +20,8 @@ type following struct {
 }
 
 // run reads pages until the request's limit is reached or there is no more. It returns
-// them as one whose events were printed: with the last cursor, "" at the end, and the
-// notes and shards of all. The cursor is that of the last page printed, also with an
+// them as one whose events were printed: with the last cursor, "" at the end, the first's Back, and the
+// notes and shards of all. A page that goes back is one alone. The cursor is that of the last page printed, also with an
 // error.
 func (f *following) run(ctx context.Context, req query.Request) (whole query.Page, err error) {
 	whole.Cursor, whole.Shards = req.Cursor, []string{}
@@ -46,8 +46,8 @@ func (f *following) run(ctx context.Context, req query.Request) (whole query.Pag
 		if err := f.print(page.Events); err != nil {
 			return whole, err
 		}
-		whole.Cursor = page.Cursor
-		if whole.Cursor == "" || found >= want || f.onePage {
+		whole.Cursor, whole.Back = page.Cursor, cmp.Or(whole.Back, page.Back)
+		if whole.Cursor == "" || found >= want || f.onePage || query.Backwards(req.Cursor) {
 			return whole, nil
 		}
 		f.progress(found, len(shards))

@@ -27,7 +27,8 @@ before it is in ClickHouse. Times are RFC 3339 or a distance back such as -15m.
 Events are printed until there are --limit of them or no more; the cursor that is
 printed then continues. One read looks through eight shards at most, so a rare filter
 takes several; --page ends after the first. With -o json they are one document, with
-events, cursor and the shards that were read. A cursor keeps the range of time of its
+events, cursor, the shards that were read, and back: the cursor of the page before the
+first event, also where that has yet to come. A cursor keeps the range of time of its
 first page.
 
 --count and --histogram count instead, exactly, the events that are not stored
@@ -113,7 +114,7 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	f.progress, end = a.pageProgress()
 	whole, err := f.run(ctx, req)
 	end()
-	whole.Cursor = nextPage(cmd, whole.Cursor)
+	whole.Cursor, whole.Back = nextPage(cmd, whole.Cursor), nextPage(cmd, whole.Back)
 	stopped := err != nil && ctx.Err() != nil
 	if err != nil && !stopped {
 		return err

@@ -11,6 +11,7 @@ import (
 
 var (
 	prefix      = Param{Name: "prefix", Help: "`TEXT` with which they begin"}
+	countCursor = helped(cursor, "only what the pages by a `CURSOR` have: with the back of a page of the newest first, how many are newer")
 	completions = counts(atMost("how many", query.MaxCompletions), query.DefaultCompletions)
 )
 
@@ -18,7 +19,11 @@ var (
 var (
 	Count = Operation{
 		Tool: "count", Method: http.MethodGet, Path: "/v1/topics/{topic}/count", Summary: "How many events", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
-		Params: []Param{inTopic, from, to, where}, Answers: ok("Count"),
+		Params: []Param{inTopic, from, to, where, countCursor}, Answers: ok("Count"),
+	}
+	SearchCount = Operation{
+		Tool: "count_topics", Method: http.MethodGet, Path: "/v1/events/count", Summary: "How many events several topics have", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Params: []Param{someTopics, from, to, where, countCursor}, Answers: ok("SearchCount"),
 	}
 	Histogram = Operation{
 		Tool: "histogram", Method: http.MethodGet, Path: "/v1/topics/{topic}/histogram", Summary: "How many events in each step of time", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,

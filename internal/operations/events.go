@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -11,15 +12,27 @@ import (
 
 const ndjson = "application/x-ndjson"
 
+var (
+	order      = Param{Name: "order", Kind: Word, Default: "desc", Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"}
+	someTopics = Param{Name: "topic", Kind: Texts, Required: true, Help: fmt.Sprintf("a `TOPIC`; given for each, 1 to %d", query.MaxSearchTopics)}
+)
+
 // Events, one by one.
 var (
 	Events = Operation{
 		Tool: "search", Method: http.MethodGet, Path: "/v1/topics/{topic}/events", Summary: "A page of events", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
 		Params: []Param{
 			inTopic, from, to, where, cursor, counts(atMost("how many events at most", query.MaxLimit), query.DefaultLimit), fields,
-			{Name: "order", Kind: Word, Default: "desc", Words: []string{"desc", "asc"}, Help: "desc (newest first) or asc"},
+			order,
 		},
-		Answers: []Answer{{Code: http.StatusOK, Type: "Page", Media: []string{ndjson, "text/csv"}, Headers: []string{"Almanac-Cursor"}}},
+		Answers: []Answer{{Code: http.StatusOK, Type: "Page", Media: []string{ndjson, "text/csv"}, Headers: []string{"Almanac-Cursor", "Almanac-Back"}}},
+	}
+	Search = Operation{
+		Tool: "search_topics", Method: http.MethodGet, Path: "/v1/events", Summary: "A page of the events of several topics, merged by time", Right: Right{Action: access.Read}, Rows: LimitedRows, Access: Reads,
+		Params: []Param{
+			someTopics, from, to, helped(where, "`FILTER` over what each of the topics has"), cursor, counts(atMost("how many events at most", query.MaxLimit), query.DefaultLimit), fields, order,
+		},
+		Answers: ok("SearchPage"),
 	}
 	SendEvents = Operation{
 		Method: http.MethodPost, Path: "/v1/topics/{topic}/events", Summary: "Store events", Right: Right{Action: access.Send}, Access: Writes,

@@ -88,7 +88,7 @@ var types = openapi.Types{
 	Named: map[string]any{
 		"Error": errorAnswer{}, "DocumentRefusal": documentRefusal{}, "ChangeRefusal": changeRefusal{}, "RefusedLines": refusedLines{},
 		"Topics": topicList{}, "Topic": schemas.Topic{}, "Shards": shardList{}, "Lag": query.LagReport{}, "Status": query.Status{},
-		"Event": shownEvent{}, "Page": query.Page{}, "Accepted": lines.Answer{}, "Around": query.Around{},
+		"Event": shownEvent{}, "Page": query.Page{}, "SearchPage": query.SearchPage{}, "SearchCount": query.SearchCount{}, "Accepted": lines.Answer{}, "Around": query.Around{},
 		"Count": counted{}, "Histogram": query.Histogram{}, "Facets": query.Facets{}, "Fields": query.FieldNames{}, "Values": query.ValueNames{}, "ValueCount": query.ValueCount{},
 		"SeriesList": listed{}, "Series": series.Series{}, "Aligned": series.Answer{}, "AlignedPoint": series.Point{},
 		"Sizes": sizes{}, "TooLate": usage.TooLate{}, "Usage": usage.Report{}, "UsageDiffs": usage.Diffs{}, "UsageDiff": usage.Diff{}, "Trail": trail.Page{},
@@ -137,6 +137,7 @@ var types = openapi.Types{
 		"Usage.bills.size_end":             {Pattern: wholeNumber},
 		"Usage.bills.usage":                {Pattern: wholeNumber},
 		"Page.events":                      {Type: "array", Items: openapi.Ref("Event")},
+		"SearchPage.events.event":          {Ref: "#/components/schemas/Event"},
 		"Around.before":                    {Type: "array", Items: openapi.Ref("Event")},
 		"Around.event":                     *openapi.Ref("Event"),
 		"Around.after":                     {Type: "array", Items: openapi.Ref("Event")},

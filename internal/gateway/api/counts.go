@@ -14,6 +14,7 @@ import (
 // addCounts adds what counts events: in all, by time, and by the values of fields.
 func (a *API) addCounts(on routes) {
 	on.serve(&operations.Count, a.read(a.count))
+	on.serve(&operations.SearchCount, a.read(a.searchCount))
 	on.serve(&operations.Histogram, a.read(a.histogram))
 	on.serve(&operations.Facets, a.read(a.facets))
 	on.serve(&operations.Fields, a.read(a.fields))
@@ -22,7 +23,7 @@ func (a *API) addCounts(on routes) {
 
 func (a *API) count(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
-	req := query.HistogramRequest{Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where")}
+	req := query.HistogramRequest{Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), Cursor: p.after()}
 	if err := p.end(); err != nil {
 		return nil, err
 	}

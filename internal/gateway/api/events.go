@@ -12,12 +12,16 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// HeaderCursor of a page as NDJSON continues after it.
-const HeaderCursor = "Almanac-Cursor"
+// Headers of a page as NDJSON: the cursor after it, and the one of the page before.
+const (
+	HeaderCursor = "Almanac-Cursor"
+	HeaderBack   = "Almanac-Back"
+)
 
 // addEvents adds pages, single events and their neighbours.
 func (a *API) addEvents(on routes) {
 	on.serve(&operations.Events, a.page)
+	on.serve(&operations.Search, a.read(a.search))
 	on.serve(&operations.Event, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		req, err := aroundRequest(r, false)
 		if err != nil {
@@ -50,9 +54,36 @@ func (a *API) eventsPage(r *http.Request) (*query.Page, error) {
 	}
 	page, err := a.cfg.Reader.Query(r.Context(), req)
 	if err == nil {
-		page.Cursor = p.next(page.Cursor)
+		page.Cursor, page.Back = p.next(page.Cursor), p.next(page.Back)
 	}
 	return page, err
+}
+
+func searchRequest(p *params) query.SearchRequest {
+	return query.SearchRequest{Topics: p.texts("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), Cursor: p.after()}
+}
+
+func (a *API) search(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	req := searchRequest(p)
+	req.Limit, req.Fields, req.Ascending = p.number("limit"), p.names("fields"), p.word("order") == "asc"
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	page, err := a.cfg.Reader.Search(r.Context(), req)
+	if err == nil {
+		page.Cursor, page.Back = p.next(page.Cursor), p.next(page.Back)
+	}
+	return page, err
+}
+
+func (a *API) searchCount(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	req := searchRequest(p)
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	return a.cfg.Reader.SearchCount(r.Context(), req)
 }
 
 // page answers with one page: a JSON document, or its events as NDJSON or CSV.
@@ -86,6 +117,7 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) {
 	if page.Cursor != "" {
 		w.Header().Set(HeaderCursor, page.Cursor)
 	}
+	w.Header().Set(HeaderBack, page.Back)
 	if asCSV {
 		w.Header().Set("Content-Type", contentType("CSV"))
 		out, err := query.NewCSV(w, &topic, paramsOf(r).names("fields"))
