@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +38,7 @@ func TestAPIContract(t *testing.T) {
 	refusalsOverHTTP(t, c)
 	seriesOverHTTP(t, c)
 	sqlOverHTTP(t, c)
+	statementsOverHTTP(t, e, c)
 	timersOverHTTP(t, c)
 	documentsOverHTTP(t, c)
 	usageOverHTTP(t, e, c)
@@ -351,6 +354,40 @@ func sqlOverHTTP(t *testing.T, c *caller) {
 			}
 		}
 	}
+}
+
+// statementsOverHTTP cancels a statement, which ends ClickHouse's work for it.
+func statementsOverHTTP(t *testing.T, e *env, c *caller) {
+	t.Helper()
+	c.send(200, "POST", "/v1/sql", "SELECT count() FROM app WHERE message != ''", "X-Request-Id", "s-short")
+	holds(t, c.get("/v1/sql/s-short"), `"state":"done"`, `"answer_bytes":`, `"read":{"rows":`)
+	holds(t, c.send(404, "GET", "/v1/sql/s-none", ""), "no_such_statement")
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		holds(t, c.send(409, "POST", "/v1/sql", "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1", "X-Request-Id", "s-long"), `"code":"cancelled"`)
+	})
+	runs := func() (n uint64) {
+		n, err := e.ask("SELECT count() FROM system.processes WHERE startsWith(query_id, 'sql-s-long-')")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	eventually(t, 20*time.Second, func() error {
+		if runs() == 0 {
+			return errors.New("the statement does not run yet")
+		}
+		return nil
+	})
+	holds(t, c.get("/v1/sql/s-long"), `"state":"running"`)
+	holds(t, c.send(200, "DELETE", "/v1/sql/s-long", ""), `"state":"cancelled"`)
+	asked.Wait()
+	eventually(t, 20*time.Second, func() error {
+		if runs() > 0 {
+			return errors.New("ClickHouse still works on the statement")
+		}
+		return nil
+	})
 }
 
 func lettersOverHTTP(t *testing.T, e *env, c *caller) {

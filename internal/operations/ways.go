@@ -87,6 +87,7 @@ var Ways = []Way{
 	{Routes: []*Operation{&LoadDocuments}, Why: "`docs get` loads one; a list of ids is for programs"},
 	{Routes: []*Operation{&DocumentLock}, Why: "`docs locks` lists all"},
 	{Routes: []*Operation{&Jobs, &Job, &CancelJob}, Why: "jobs are how HTTP does what a verb waits for"},
+	{Routes: []*Operation{&Statement, &CancelStatement}, Why: "the command line runs one statement at a time, and Ctrl-C ends it"},
 	{Routes: []*Operation{&SQLSchema}, Why: "SHOW TABLES and DESCRIBE TABLE are statements of `sql`"},
 	{Routes: []*Operation{&ClickHouse, &ClickHousePost, &ClickHousePing}, Why: "clients of ClickHouse speak it; `sql` is the verb"},
 	{Verb: "mcp", Routes: []*Operation{&MCP}},

@@ -177,6 +177,15 @@ func (db *DB) do(req *http.Request) (io.ReadCloser, error) { return db.doAs(req,
 
 // doAs is do under another account.
 func (db *DB) doAs(req *http.Request, user, password string) (io.ReadCloser, error) {
+	resp, err := db.answered(req, user, password)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// answered is an answer that is not a refusal.
+func (db *DB) answered(req *http.Request, user, password string) (*http.Response, error) {
 	req.Header.Set("X-ClickHouse-User", user)
 	req.Header.Set("X-ClickHouse-Key", password)
 	resp, err := db.http.Do(req)
@@ -184,7 +193,7 @@ func (db *DB) doAs(req *http.Request, user, password string) (io.ReadCloser, err
 		return nil, fmt.Errorf("ClickHouse at %s: %w", db.base, bare(err))
 	}
 	if resp.StatusCode == http.StatusOK {
-		return resp.Body, nil
+		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))

@@ -3,6 +3,7 @@ package tables
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -27,6 +28,16 @@ type Select struct {
 	User, Password string
 	// Own: the statement is a person's own, and names tables without their database.
 	Own bool
+	// ID is the statement's query_id; empty: ClickHouse gives it one.
+	ID string
+	// Began, when set, hears what ClickHouse had read when the answer began.
+	Began func(Read)
+}
+
+// Read is what ClickHouse read for a statement.
+type Read struct {
+	Rows  uint64 `json:"read_rows,string"`
+	Bytes uint64 `json:"read_bytes,string"`
 }
 
 // FreshTable is the name under which a Select reads its Fresh blocks.
@@ -38,6 +49,9 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 	q := url.Values{}
 	if s.Own {
 		q.Set(paramDatabase, db.Database)
+	}
+	if s.ID != "" {
+		q.Set("query_id", s.ID)
 	}
 	for k, v := range s.Settings {
 		q.Set(k, v)
@@ -71,10 +85,21 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", contentType)
+	user, password := db.user, db.pass
 	if s.User != "" {
-		return db.doAs(req, s.User, s.Password)
+		user, password = s.User, s.Password
 	}
-	return db.do(req)
+	resp, err := db.answered(req, user, password)
+	if err != nil {
+		return nil, err
+	}
+	if s.Began != nil {
+		var read Read
+		if json.Unmarshal([]byte(resp.Header.Get("X-ClickHouse-Summary")), &read) == nil {
+			s.Began(read)
+		}
+	}
+	return resp.Body, nil
 }
 
 // freshBody is a form with the blocks as the file FreshTable, which is how ClickHouse's HTTP

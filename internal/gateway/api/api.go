@@ -86,6 +86,7 @@ type API struct {
 	documents         opened[*documents.Collection]
 	proofs            proofs
 	jobs              *jobs.Runner
+	statements        statements
 }
 
 // New prepares the API. Run carries out its jobs.

@@ -1,12 +1,15 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
@@ -15,6 +18,8 @@ import (
 // addSQL adds statements.
 func (a *API) addSQL(on routes) {
 	on.serve(&operations.SQL, a.runSQL)
+	on.serve(&operations.Statement, a.read(a.statement))
+	on.serve(&operations.CancelStatement, a.read(a.cancelStatement))
 	on.serve(&operations.SQLSchema, a.read(a.sqlSchema))
 }
 
@@ -57,10 +62,17 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, err)
 		return
 	}
-	body, err := a.cfg.Reader.SQL(r.Context(), query.SQLRequest{SQL: string(statement), Format: format, User: as.user, Password: as.password})
+	ctx, one := a.statements.begin(r.Context(), access.From(r.Context()).Name, request.ID(r))
+	body, err := a.cfg.Reader.SQL(ctx, query.SQLRequest{
+		SQL: string(statement), Format: format, User: as.user, Password: as.password, ID: request.ID(r), Began: func(read query.SQLRead) { one.read.Store(&read) },
+	})
 	if err != nil {
+		a.statements.end(one, err)
 		if missing := as.missing(notAuthenticated); missing != nil && errors.Is(err, query.ErrAccount) {
 			err = missing
+		}
+		if errors.Is(context.Cause(ctx), errCancelled) {
+			err = errCancelled
 		}
 		if lost := request.Lost(r.Context()); lost != nil {
 			err = lost
@@ -68,10 +80,24 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, refusal(err))
 		return
 	}
-	defer func() { _ = body.Close() }()
+	counted := &countedBody{ReadCloser: body, one: one}
+	defer func() {
+		_ = body.Close()
+		a.statements.end(one, counted.broken)
+	}()
 	w.Header().Set("Content-Type", contentType(format))
-	pass(w, body)
+	if read := one.read.Load(); read != nil {
+		w.Header().Set(HeaderReadRows, strconv.FormatUint(read.Rows, 10))
+		w.Header().Set(HeaderReadBytes, strconv.FormatUint(read.Bytes, 10))
+	}
+	pass(w, counted)
 }
+
+// Headers of the answer to a statement: what ClickHouse had read when the answer began.
+const (
+	HeaderReadRows  = "Almanac-Read-Rows"
+	HeaderReadBytes = "Almanac-Read-Bytes"
+)
 
 // contentType is that of a ClickHouse format; the default is JSONEachRow.
 func contentType(format string) string {

@@ -26,7 +26,7 @@ func TestEveryReadIsATool(t *testing.T) {
 		&operations.Tail: "it does not end", &operations.Erasures: "it names who was erased", &operations.ShowErasure: "it names who was erased",
 		&operations.Jobs: "what runs is for who began it", &operations.Job: "what runs is for who began it",
 		&operations.ClickHouse: "sql is the tool", &operations.ClickHousePost: "sql is the tool", &operations.LoadDocuments: "document loads one",
-		&operations.DocumentLock: "locks are for programs", &operations.TimerGroup: "timer_groups has the settings",
+		&operations.Statement: "what runs is for who began it", &operations.DocumentLock: "locks are for programs", &operations.TimerGroup: "timer_groups has the settings",
 	}
 	for _, op := range operations.All {
 		switch reads := op.Access == operations.Reads; {
