@@ -55,6 +55,7 @@ type known struct {
 
 	state   *State
 	stateAt time.Time
+	servers Versions
 }
 
 // waiting is a frame that was not stored when it was looked at.

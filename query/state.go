@@ -130,26 +130,47 @@ type Status struct {
 	// State is what it was when it was last read, which StateAt says.
 	State   *State    `json:"state,omitempty"`
 	StateAt time.Time `json:"state_at,omitzero"`
+	// Servers are their versions as they last said them; one that never answered has none.
+	Servers Versions `json:"servers"`
+}
+
+// Versions are those of the servers.
+type Versions struct {
+	NATS       string `json:"nats,omitempty"`
+	ClickHouse string `json:"clickhouse,omitempty"`
 }
 
 // Status reads all of it, within two seconds while a server is away.
 func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	var out Status
-	var both sync.WaitGroup
-	both.Go(func() {
+	var all sync.WaitGroup
+	all.Go(func() {
 		if lag, err := r.Lag(ctx, ""); err == nil {
 			out.Lag = lag
 		}
 	})
-	both.Go(func() {
+	all.Go(func() {
 		if s, err := r.State(ctx); err == nil {
 			r.known.mu.Lock()
 			r.known.state, r.known.stateAt = s, time.Now().UTC().Truncate(time.Millisecond)
 			r.known.mu.Unlock()
 		}
 	})
-	both.Wait()
+	all.Go(func() {
+		asked, cancel := r.withServer(ctx, ServerClickHouse)
+		defer cancel()
+		if version, _ := r.db.Ping(asked); version != "" {
+			r.known.mu.Lock()
+			r.known.servers.ClickHouse = version
+			r.known.mu.Unlock()
+		}
+	})
+	all.Wait()
 	r.known.mu.Lock()
+	if version := r.js.Conn().ConnectedServerVersion(); version != "" {
+		r.known.servers.NATS = version
+	}
+	out.Servers = r.known.servers
 	out.State, out.StateAt = r.known.state, r.known.stateAt
 	r.known.mu.Unlock()
 	out.Away = r.servers.list()

@@ -95,6 +95,9 @@ func TestAway(t *testing.T) {
 				t.Errorf("%s without %s: %+v", path, c.server, answer.LagReport)
 			}
 		}
+		if status := get("/v1/status"); !strings.Contains(status, `"input":"lines","topic":"auth"`) || !strings.Contains(status, `"events":50,`) || !strings.Contains(status, `"servers":{"nats":"`) {
+			t.Errorf("/v1/status without %s does not say what came: %s", c.server, status)
+		}
 		r := b.run("", "doctor", "-o", "json")
 		var found []doctor.Finding
 		if err := json.Unmarshal([]byte(r.out), &found); err != nil || r.code != exitFailed ||

@@ -189,7 +189,13 @@ func (g *Gateway) makeRoutes() http.Handler {
 	mux.Handle("POST /v1/topics/{topic}/events", g.counted(pool.InputLines, lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored})))
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
-		reads.Stopping, reads.Rates = g.stopped, g.parts.Pool
+		reads.Stopping, reads.Rates, reads.Version = g.stopped, g.parts.Pool, g.cfg.Version
+		reads.Inputs = func() (all []api.InputUse) {
+			for _, u := range g.parts.Pool.Uses() {
+				all = append(all, api.InputUse{Input: string(u.Input), Topic: u.Topic, LastEvent: u.LastEvent, Events: u.Events, PerSecond: u.PerSecond})
+			}
+			return all
+		}
 		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
 		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped}).Add(mux)
 		assistants := mcp.New(mcp.Config{

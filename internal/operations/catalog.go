@@ -19,7 +19,7 @@ var (
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
 	Status = Operation{
-		Tool: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, and how streams, shards, members and erasures are", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
+		Tool: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, how streams, shards, members and erasures are, and what comes by the inputs of this gateway", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Answers: ok("Status"),
 	}
 	Metrics = Operation{

@@ -87,7 +87,7 @@ type shownEvent struct {
 var types = openapi.Types{
 	Named: map[string]any{
 		"Error": errorAnswer{}, "DocumentRefusal": documentRefusal{}, "ChangeRefusal": changeRefusal{}, "RefusedLines": refusedLines{},
-		"Topics": topicList{}, "Topic": schemas.Topic{}, "Shards": shardList{}, "Lag": query.LagReport{}, "Status": query.Status{},
+		"Topics": topicList{}, "Topic": schemas.Topic{}, "Shards": shardList{}, "Lag": query.LagReport{}, "Status": Status{},
 		"Event": shownEvent{}, "Page": query.Page{}, "SearchPage": query.SearchPage{}, "SearchCount": query.SearchCount{}, "Accepted": lines.Answer{}, "Around": query.Around{},
 		"Count": counted{}, "Histogram": query.Histogram{}, "Facets": query.Facets{}, "Fields": query.FieldNames{}, "Values": query.ValueNames{}, "ValueCount": query.ValueCount{},
 		"SeriesList": listed{}, "Series": series.Series{}, "Aligned": series.Answer{}, "AlignedPoint": series.Point{},

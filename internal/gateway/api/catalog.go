@@ -38,12 +38,7 @@ func (a *API) addCatalog(on routes) {
 		}
 		return a.cfg.Reader.Lag(r.Context(), topic)
 	}))
-	on.serve(&operations.Status, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
-		if err := paramsOf(r).end(); err != nil {
-			return nil, err
-		}
-		return a.cfg.Reader.Status(r.Context())
-	}))
+	on.serve(&operations.Status, a.read(a.status))
 }
 
 // filled is a list that is [] and not null where it is empty.

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -100,6 +101,7 @@ func (p *Pool) Lost(in Input, topic, reason string, n int) {
 }
 
 func (p *Pool) tell(e *Events) {
+	p.uses.note(e, time.Now())
 	if h := p.cfg.Hooks.Events; h != nil && e.Count > 0 {
 		h(e)
 	}

@@ -75,6 +75,7 @@ type Pool struct {
 	peers *peers
 	// series are those that requests had lately.
 	series *seriesTable
+	uses   uses
 
 	mu      sync.Mutex
 	slots   map[string]*slot

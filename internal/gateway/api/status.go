@@ -1,0 +1,48 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+// Status is what an operator looks at first, with what this process knows by itself.
+type Status struct {
+	query.Status
+	// Version is that of this process.
+	Version string `json:"version"`
+	// Inputs are what came by this process since it began.
+	Inputs []InputUse `json:"inputs"`
+}
+
+// InputUse is how much of a topic comes by an input of this process.
+type InputUse struct {
+	Input string `json:"input"`
+	Topic string `json:"topic"`
+	// LastEvent is when events were last taken, LastSeconds how long ago that is.
+	LastEvent   time.Time `json:"last_event"`
+	LastSeconds float64   `json:"last_event_seconds_ago"`
+	// Events are those that were taken since the process began, PerSecond those of the last minute, a second.
+	Events    uint64  `json:"events"`
+	PerSecond float64 `json:"events_per_second"`
+}
+
+func (a *API) status(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if err := paramsOf(r).end(); err != nil {
+		return nil, err
+	}
+	s, err := a.cfg.Reader.Status(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := Status{Status: *s, Version: a.cfg.Version, Inputs: []InputUse{}}
+	if a.cfg.Inputs != nil {
+		out.Inputs = filled(a.cfg.Inputs())
+	}
+	for i := range out.Inputs {
+		one := &out.Inputs[i]
+		one.LastEvent, one.LastSeconds = one.LastEvent.Truncate(time.Millisecond), time.Since(one.LastEvent).Seconds()
+	}
+	return out, nil
+}
