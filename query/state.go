@@ -130,7 +130,7 @@ type Status struct {
 	// State is what it was when it was last read, which StateAt says.
 	State   *State    `json:"state,omitempty"`
 	StateAt time.Time `json:"state_at,omitzero"`
-	// Servers are their versions as they last said them; one that never answered has none.
+	// Servers are their versions as they last said them; empty for one that never answered.
 	Servers Versions `json:"servers"`
 }
 

@@ -69,7 +69,7 @@ type Config struct {
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known before
 	// a write is tried. It answers at once.
 	Storing func() error
-	// Version of this program, and Inputs that its events come by; nil: it has none.
+	// Version of this program, and Inputs that its events come by; nil: it takes no events.
 	Version string
 	Inputs  func() []InputUse
 	// Stopping is closed when tails are to end.

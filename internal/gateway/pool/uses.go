@@ -22,7 +22,7 @@ type Use struct {
 	PerSecond float64
 }
 
-// uses count what comes. The zero value has none.
+// uses count what comes. The zero value is empty.
 type uses struct {
 	mu    sync.Mutex
 	known map[useOf]*use
