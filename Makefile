@@ -45,7 +45,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups signals usage series rights soak simulate documents cover release release-check install clean tidy
+.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups signals usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -77,13 +77,23 @@ node_modules/.package-lock.json: package.json package-lock.json .npmrc
 	@if ! command -v npm >/dev/null; then exit 0; fi; \
 	if npm ci; then mkdir -p node_modules && touch $@; else $(HAS_ENGINE); fi
 
-build: ## Build bin/almanac
+# The page is built where npm is; elsewhere the binary says how to build it. npm ci checks each package against the lock file.
+PAGE := internal/gateway/console/web
+console: ## Build the page that almanac serves, into internal/gateway/console/dist; two builds give the same bytes
+	@if ! command -v npm >/dev/null; then echo "console: no npm here, so the binary will not have the page" >&2; exit 0; fi; cd $(PAGE); \
+	if ! cmp -s package-lock.json node_modules/.installed; then \
+	  npm ci || { echo "console: npm could not get the page's packages, so the binary will not have the page" >&2; exit 0; }; \
+	  cp package-lock.json node_modules/.installed; \
+	fi; \
+	npm run --silent build
+
+build: console ## Build bin/almanac
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/almanac ./cmd/almanac
 
 up: setup build ## Build and run everything in one process; flags go in ARGS='…'
 	bin/almanac up $(ARGS)
 
-test: need-compiler setup check ## All tests against real servers: each package with the race detector, the whole without
+test: need-compiler setup console check ## All tests against real servers: each package with the race detector, the whole without
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race $$(go list $(PKG) | grep -v -e /integration -e /cmd/almanac)
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race -run '$(RACED)' ./integration
 	$(TEST) -parallel 6 $(WHOLE)
@@ -108,10 +118,11 @@ vulnerabilities: $(GOVULN) ## Known vulnerabilities that this code can reach; sa
 	@if reached=$$(curl -fsS --max-time 20 -o /dev/null '$(VULNDB)/index/db.json' 2>&1); then $(GOVULN) -db '$(VULNDB)' ./...; \
 	else echo "vulnerabilities: not looked for: $(VULNDB) cannot be reached ($$reached)" >&2; fi
 
-reference: ## Write docs/reference.md, docs/metrics.md and the tables of SECURITY.md, as the program declares them
+reference: ## Write docs/reference.md, docs/metrics.md, the tables of SECURITY.md and the page's types, as the program declares them
 	ALMANAC_WRITE=1 go test -count=1 ./internal/access -run TestSecurity
 	ALMANAC_WRITE=1 go test -count=1 ./internal/ops/metrics -run TestDocument
 	ALMANAC_WRITE=1 go test -count=1 ./cmd/almanac -run TestReference
+	ALMANAC_WRITE=1 go test -count=1 ./internal/gateway/api -run TestTypesOfThePage
 
 prose: ## Words a sentence in documents and doc.go, retired words, the map of DESIGN.md, and SQL that belongs into a file
 	go run ./internal/lint/prose
@@ -290,6 +301,7 @@ install: build ## Put binary, unit, completion and man pages below PREFIX (defau
 
 clean: ## Remove what was built; the engine library and the tools stay
 	rm -rf bin dist cover.out
+	find internal/gateway/console/dist -type f ! -name placeholder.html -delete
 
 tidy: ## Format the code and tidy go.mod
 	gofmt -w $$(go list -f '{{.Dir}}' ./...)

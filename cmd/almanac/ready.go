@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/gateway/console"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
@@ -21,9 +22,10 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	if n.servers.NATS == nil {
 		promise = "an event is acknowledged as the NATS server at " + privacy.MaskedURL(n.s.NATS) + " is set up to"
 	}
-	httpURL := "off"
+	httpURL, page := "off", "off"
 	if n.inputs.http != nil {
 		httpURL = n.inputs.http.url()
+		page = httpURL + console.Path
 	}
 	e := n.servers.ClickHouse
 	if !n.s.textLogs(w) {
@@ -32,7 +34,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 			topics[t.Name] = kept(t) + private(t)
 		}
 		n.log.Info().Str("data", n.dir.Path()).Str("nats", privacy.MaskedURL(n.servers.natsURL())).
-			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).Str("otlp", n.inputs.otlp.text()).
+			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).Str("page", page).Str("otlp", n.inputs.otlp.text()).
 			Str("engine", e.Version()).Interface("topics", topics).Str("promise", promise).Dur("took", took).Msg("ready")
 		return
 	}
@@ -51,6 +53,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		{"NATS", nats},
 		{"ClickHouse", clickhouse + "  (" + string(e.Engine().Kind) + " " + e.Version() + ", database " + e.Database() + ")"},
 		{"HTTP", httpURL},
+		{"page", page},
 		{"OTLP", n.inputs.otlp.text()},
 	}
 	block = append(block, n.inputs.shippers.lines()...)

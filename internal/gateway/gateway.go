@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/api"
+	"github.com/almanac-events/almanac/internal/gateway/console"
 	"github.com/almanac-events/almanac/internal/gateway/elastic"
 	"github.com/almanac-events/almanac/internal/gateway/lines"
 	"github.com/almanac-events/almanac/internal/gateway/lokiread"
@@ -100,6 +101,7 @@ type Gateway struct {
 	routes  routes
 	elastic routes
 	otlp    routes
+	page    http.Handler
 	logs    *otlp.Input // set before opened is closed
 	opened  chan struct{}
 	stopped chan struct{} // closed when Run begins to end: long reads end then
@@ -125,10 +127,10 @@ func New(cfg Config) *Gateway {
 	if cfg.Draining == nil {
 		cfg.Draining = func() {}
 	}
-	g := &Gateway{cfg: cfg, opened: make(chan struct{}), stopped: make(chan struct{})}
+	g := &Gateway{cfg: cfg, page: console.New(), opened: make(chan struct{}), stopped: make(chan struct{})}
 	g.otlp.fail = otlp.Fail
 	g.routes.await, g.elastic.await, g.otlp.await = g.await, g.await, g.await
-	g.handler = g.guarded(cfg.HTTP, http.HandlerFunc(g.serve), request.Fail)
+	g.handler = g.guarded(cfg.HTTP, http.HandlerFunc(g.serve), request.Fail, console.Owns)
 	return g
 }
 
@@ -166,6 +168,10 @@ func (g *Gateway) Open(p Parts) {
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	if g.cfg.Health != nil && (isHealth(r.URL.Path) || r.URL.Path == "/metrics" && !g.isOpen()) {
 		g.cfg.Health.ServeHTTP(w, r)
+		return
+	}
+	if console.Owns(r.URL.Path) {
+		g.page.ServeHTTP(w, r)
 		return
 	}
 	g.routes.ServeHTTP(w, r)
@@ -239,10 +245,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 		servers = append(servers, g.serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
 	}
 	if g.cfg.Elastic != nil {
-		servers = append(servers, g.serveHTTP("Elastic", g.cfg.Elastic, g.guarded(g.cfg.Elastic, &g.elastic, request.Fail), failed))
+		servers = append(servers, g.serveHTTP("Elastic", g.cfg.Elastic, g.guarded(g.cfg.Elastic, &g.elastic, request.Fail, nil), failed))
 	}
 	if g.cfg.OTLPHTTP != nil {
-		servers = append(servers, g.serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(g.cfg.OTLPHTTP, &g.otlp, otlp.Fail), failed))
+		servers = append(servers, g.serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(g.cfg.OTLPHTTP, &g.otlp, otlp.Fail, nil), failed))
 	}
 	grpcServer := make(chan server, 1)
 	go g.serveGRPC(grpcServer, failed)

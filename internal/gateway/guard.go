@@ -8,9 +8,9 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/guard"
 )
 
-// guarded is a listener's handler behind what every request passes first.
-func (g *Gateway) guarded(l net.Listener, next http.Handler, fail guard.Refuser) http.Handler {
-	return guard.Handler(next, guard.Config{Fail: fail, OnError: g.cfg.OnError, OnRefused: func(code string) { g.cfg.OnRefused(access.Reason(code), "") }, Who: g.who(), Loopback: OnLoopback(l)})
+// guarded is a listener's handler behind what every request passes first. page says which paths are those of a page.
+func (g *Gateway) guarded(l net.Listener, next http.Handler, fail guard.Refuser, page func(string) bool) http.Handler {
+	return guard.Handler(next, guard.Config{Fail: fail, Page: page, OnError: g.cfg.OnError, OnRefused: func(code string) { g.cfg.OnRefused(access.Reason(code), "") }, Who: g.who(), Loopback: OnLoopback(l)})
 }
 
 // OnLoopback reports whether only this machine reaches a listener.

@@ -15,7 +15,7 @@ import (
 func TestGuardRefusesInTheListenersShape(t *testing.T) {
 	t.Parallel()
 	g := New(Config{Hold: time.Millisecond})
-	srv := httptest.NewServer(g.guarded(nil, &g.otlp, otlp.Fail))
+	srv := httptest.NewServer(g.guarded(nil, &g.otlp, otlp.Fail, nil))
 	defer srv.Close()
 	for name, c := range map[string]struct {
 		change func(*http.Request)

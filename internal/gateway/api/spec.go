@@ -10,9 +10,9 @@ import (
 	"github.com/almanac-events/almanac/internal/operations/openapi"
 )
 
-// Spec returns the specification of the API, as /openapi.yaml serves it. It is made once, of the operations and
-// the types of their answers. It panics where those do not fit together, which a test finds.
-var Spec = sync.OnceValue(func() []byte {
+// document is the specification. It is made once, of the operations and the types of their answers. It panics where
+// those do not fit together, which a test finds.
+var document = sync.OnceValue(func() *openapi.Document {
 	d, err := openapi.Make(openapi.Info{
 		Title: "Almanac", Version: "1",
 		Description: "Events in as lines, and every read. Inputs for other programs (OTLP, Loki, Elasticsearch, syslog) follow the\n" +
@@ -21,7 +21,12 @@ var Spec = sync.OnceValue(func() []byte {
 	if err != nil {
 		panic("openapi: " + err.Error())
 	}
-	text, err := yaml.Marshal(d)
+	return d
+})
+
+// Spec returns the specification of the API, as /openapi.yaml serves it.
+var Spec = sync.OnceValue(func() []byte {
+	text, err := yaml.Marshal(document())
 	if err != nil {
 		panic("openapi: " + err.Error())
 	}

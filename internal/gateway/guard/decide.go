@@ -13,11 +13,13 @@ import (
 // Ask is what is known of a request before it is read.
 type Ask struct {
 	Method, Path string
+	// Page says that the path is one of a page: its files are the same for all who ask.
+	Page bool
 	// Host is the one that the request names, Loopback whether its connection is this machine's own.
 	Host     string
 	Loopback bool
-	// Site and Mode are Sec-Fetch-Site and Sec-Fetch-Mode, Origin and Referer the headers of these names.
-	Site, Mode, Origin, Referer string
+	// Site, Mode and Dest are Sec-Fetch-Site, Sec-Fetch-Mode and Sec-Fetch-Dest, Origin and Referer the headers of these names.
+	Site, Mode, Dest, Origin, Referer string
 }
 
 // open are the paths that any page may have a browser go to.
@@ -29,7 +31,7 @@ func Decide(a *Ask) *request.Error {
 	case a.Loopback && !loopback(a.Host):
 		return request.Refuse(http.StatusMisdirectedRequest, "wrong_host",
 			fmt.Sprintf("the request names the host %q, and this listener is on loopback", a.Host), "use 127.0.0.1 or localhost")
-	case open[a.Path] && (a.Method == http.MethodGet || a.Method == http.MethodHead):
+	case (open[a.Path] || a.Page && a.goes()) && (a.Method == http.MethodGet || a.Method == http.MethodHead):
 		return nil
 	case a.Mode == "navigate":
 		return request.Refuse(http.StatusForbidden, "navigation", "a browser may not go to this address", "ask with a program, such as curl")
@@ -38,6 +40,10 @@ func Decide(a *Ask) *request.Error {
 	}
 	return nil
 }
+
+// goes reports whether a browser goes to the address by itself: it is typed or a link, and not in a frame or a script of
+// another page.
+func (a *Ask) goes() bool { return a.Mode == "navigate" && (a.Dest == "" || a.Dest == "document") }
 
 // foreign reports whether a page of another origin sent the request.
 func (a *Ask) foreign() bool {

@@ -52,6 +52,14 @@ func TestDecide(t *testing.T) {
 		"the specification":                           {Ask{Path: "/openapi.yaml", Site: "none", Mode: "navigate"}, 0},
 		"health, a form":                              {Ask{Method: http.MethodPost, Path: "/healthz", Site: "cross-site", Mode: "navigate"}, 403},
 		"a path below health":                         {Ask{Path: "/healthz/x", Site: "cross-site"}, 403},
+		"the page, a link of another site":            {Ask{Page: true, Site: "cross-site", Mode: "navigate", Dest: "document"}, 0},
+		"the page, typed":                             {Ask{Page: true, Site: "none", Mode: "navigate", Dest: "document"}, 0},
+		"the page, its script":                        {Ask{Page: true, Site: "same-origin", Mode: "no-cors", Dest: "script"}, 0},
+		"the page, its script in another page":        {Ask{Page: true, Site: "cross-site", Mode: "no-cors", Dest: "script"}, 403},
+		"the page, in a frame":                        {Ask{Page: true, Site: "cross-site", Mode: "navigate", Dest: "iframe"}, 403},
+		"the page, an object":                         {Ask{Page: true, Site: "cross-site", Mode: "navigate", Dest: "object"}, 403},
+		"the page, a form":                            {Ask{Page: true, Method: http.MethodPost, Site: "cross-site", Mode: "navigate", Dest: "document"}, 403},
+		"the page of another host":                    {Ask{Page: true, Host: "evil.example", Site: "none", Mode: "navigate", Dest: "document"}, 421},
 		"health of another host":                      {Ask{Path: "/healthz", Host: "evil.example"}, 421},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,8 @@ type Config struct {
 	// Loopback says that the listener is on loopback. One that others reach too asks this machine's programs for a secret as well: a
 	// proxy or a sidecar in front of it comes from loopback.
 	Loopback bool
+	// Page says which paths are those of a page, which a browser may go to; nil: none.
+	Page func(path string) bool
 	// OnRefused hears the code of each request that Decide refuses; nil: it is not heard.
 	OnRefused func(code string)
 	// Who says who asks; nil: Almanac itself, of whom nothing is asked.
@@ -47,6 +49,7 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 			w.Header().Set(name, value)
 		}
 		ask := askOf(r)
+		ask.Page = cfg.Page != nil && cfg.Page(r.URL.Path)
 		if name := access.Several(r.Header); name != "" {
 			cfg.Fail(w, r, request.Refuse(http.StatusBadRequest, "bad_header", "the request has several "+name+" headers", "send one: what is between may have judged by another"))
 			return
@@ -119,7 +122,7 @@ func askOf(r *http.Request) *Ask {
 	a, ok := local.(*net.TCPAddr)
 	return &Ask{
 		Method: r.Method, Path: r.URL.Path, Host: r.Host, Loopback: ok && a.IP.IsLoopback(),
-		Site: r.Header.Get("Sec-Fetch-Site"), Mode: r.Header.Get("Sec-Fetch-Mode"),
+		Site: r.Header.Get("Sec-Fetch-Site"), Mode: r.Header.Get("Sec-Fetch-Mode"), Dest: r.Header.Get("Sec-Fetch-Dest"),
 		Origin: r.Header.Get("Origin"), Referer: r.Header.Get("Referer"),
 	}
 }

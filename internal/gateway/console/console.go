@@ -1,0 +1,90 @@
+package console
+
+import (
+	"embed"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// Path is where the page is.
+const Path = "/console/"
+
+//go:embed dist
+var built embed.FS
+
+// policy is what the page may do: run its own scripts and styles, and ask its own origin. No text becomes markup.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// placeholder is the page of a binary without the bundle.
+const placeholder = "placeholder.html"
+
+// Owns reports whether a path is the page's, and so one that a browser may go to.
+func Owns(p string) bool {
+	return p == "/" || p == strings.TrimSuffix(Path, "/") || strings.HasPrefix(p, Path)
+}
+
+// Built reports whether this binary has the bundle.
+func Built() bool { return newFiles(built).index != placeholder }
+
+// New returns the handler of the paths that Owns names.
+func New() http.Handler { return newFiles(built) }
+
+// files are those of a bundle, in memory: 200 KB and their compressed forms.
+type files struct {
+	index string
+	all   map[string]*file
+}
+
+func newFiles(from fs.FS) *files {
+	f := &files{index: placeholder, all: map[string]*file{}}
+	// The files are part of the binary: reading them cannot fail.
+	_ = fs.WalkDir(from, "dist", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		f.all[path.Base(name)] = newFile(mime.TypeByExtension(path.Ext(name)), text)
+		return nil
+	})
+	if f.all["index.html"] != nil {
+		f.index = "index.html"
+	}
+	return f
+}
+
+// ServeHTTP implements http.Handler.
+func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the page is only read", http.StatusMethodNotAllowed)
+		return
+	}
+	name, below := strings.CutPrefix(r.URL.Path, Path)
+	if !below {
+		// Relative, so that it leads to the page below a path prefix too.
+		w.Header().Set("Location", "."+Path)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
+	if name == "" || name == "index.html" {
+		w.Header().Set("Cache-Control", "no-cache")
+		f.all[f.index].serve(w, r)
+		return
+	}
+	one := f.all[name]
+	if one == nil {
+		http.Error(w, "the page has no such file; a newer one is at "+Path, http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // its name has a hash of what it holds
+	one.serve(w, r)
+}

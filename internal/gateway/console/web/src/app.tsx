@@ -1,0 +1,156 @@
+import type {JSX} from 'preact';
+import {useEffect, useRef, useState} from 'preact/hooks';
+import {go, useAddress, write} from './address';
+import type {Shards, Topics} from './api';
+import {address as at, get} from './client';
+import {Health} from './health';
+import {typing, useKeys} from './keys';
+import {answersAgain, useEvery, useLoad} from './load';
+import {Empty, Problem, TokenForm} from './notice';
+import {Proof} from './proof';
+import {Search} from './search/search';
+import {Send} from './send';
+import {Tail} from './tail';
+import {texts} from './texts';
+import {applyTheme, nextTheme, theme} from './theme';
+import {inUTC, setUTC} from './time';
+import {token} from './token';
+
+const pages = ['search', 'tail', 'proof', 'health', 'send'] as const;
+type Page = (typeof pages)[number];
+
+export function App(): JSX.Element {
+  const address = useAddress();
+  const topics = useLoad('topics', (signal) => get<Topics>('v1/topics', {}, signal));
+  const [dialog, setDialog] = useState<'' | 'keys' | 'token'>('');
+  const [, redraw] = useState(0);
+  const away = useAway();
+  const page: Page = pages.find((p) => p === address.page) ?? 'search';
+  const names = topics.value?.topics ?? [];
+  const topic = names.find((t) => t.name === address.query['topic']) ?? names.find((t) => t.kind === 'log') ?? names[0];
+
+  // An empty Almanac greets with how to send.
+  useEffect(() => {
+    if (address.page !== '' || !topics.value) return;
+    get<Shards>('v1/shards').then((s) => go({page: s.shards.length ? 'search' : 'send'}, true), () => go({page: 'search'}, true));
+  }, [topics.value]);
+
+  const waiting = useRef(false);
+  useKeys((key) => {
+    if (waiting.current) {
+      waiting.current = false;
+      const to = {s: 'search', t: 'tail', p: 'proof', h: 'health', i: 'send'}[key];
+      if (to) return go({page: to, query: keep(address.query)}), true;
+    }
+    if (key === 'g') return (waiting.current = true);
+    if (key === '?') return setDialog('keys'), true;
+    return false;
+  }, true);
+
+  const again = () => {
+    setDialog('');
+    topics.again();
+    redraw((n) => n + 1);
+  };
+  return (
+    <div class="app">
+      <header class="top">
+        <a class="brand" href={write({page: 'search', query: keep(address.query)})}>
+          <Mark />
+          <span>{texts.name}</span>
+        </a>
+        <nav aria-label={texts.name}>
+          {pages.map((p) => (
+            <a key={p} href={write({page: p, query: keep(address.query)})} aria-current={p === page ? 'page' : undefined}>{texts.pages[p]}</a>
+          ))}
+        </nav>
+        <div class="top-end">
+          <button class="ghost" title={texts.zone.title} onClick={() => { setUTC(!inUTC()); redraw((n) => n + 1); }}>{inUTC() ? texts.zone.utc : texts.zone.local}</button>
+          <button class="ghost wide-only" onClick={() => setDialog('token')}>{token() ? texts.token.have : texts.token.none}</button>
+          <ThemeButton />
+          <button class="ghost" aria-label={texts.keysTitle} onClick={() => setDialog('keys')}>?</button>
+        </div>
+      </header>
+      {away && <div class="banner" role="alert"><b>{texts.unreachable}</b> {texts.unreachableHint}</div>}
+      <main>
+        {page === 'health' ? <Health />
+          : topics.error && !topics.value ? <Problem error={topics.error} again={again} />
+          : !topics.value ? <div class="loading" role="status">{texts.loading}</div>
+          : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint} />
+          : page === 'tail' ? <Tail key={topic.name + address.query['where']} topics={names} topic={topic} where={address.query['where'] ?? ''} />
+          : page === 'proof' ? <Proof topics={names} />
+          : page === 'send' ? <Send topic={topic} topics={names} />
+          : address.page === '' ? <div class="loading" role="status">{texts.loading}</div>
+          : <Search topics={names} topic={topic} query={address.query} />}
+      </main>
+      {dialog && (
+        <Dialog title={dialog === 'keys' ? texts.keysTitle : texts.token.label} close={() => setDialog('')}>
+          {dialog === 'keys' ? <Keys /> : <TokenForm done={() => { again(); answersAgain(); }} />}
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+/** What goes along from page to page. */
+const keep = (q: Record<string, string>) => Object.fromEntries(['topic', 'where', 'from', 'to'].flatMap((n) => (q[n] ? [[n, q[n]]] : [])));
+
+function useAway(): boolean {
+  const [away, set] = useState(false);
+  const was = useRef(false);
+  useEvery(2000, () => {
+    fetch(at('healthz'), {cache: 'no-store', signal: AbortSignal.timeout(1500)}).then(
+      () => {
+        if (was.current) answersAgain();
+        set((was.current = false));
+      },
+      () => set((was.current = true)),
+    );
+  });
+  return away;
+}
+
+function Mark(): JSX.Element {
+  return (
+    <svg width="20" height="20" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="7" class="mark" />
+      <path d="M8 22h3v-6H8zm6.5 0h3V9h-3zM21 22h3v-9h-3z" fill="#fff" />
+    </svg>
+  );
+}
+
+function ThemeButton(): JSX.Element {
+  const [now, set] = useState(theme());
+  const next = () => {
+    const to = nextTheme(now);
+    applyTheme(to);
+    set(to);
+  };
+  return <button class="ghost" title={texts.theme[now]} aria-label={texts.theme[now]} onClick={next}>{now === 'auto' ? '\u25d0' : now === 'light' ? '\u2600' : '\u263e'}</button>;
+}
+
+function Keys(): JSX.Element {
+  return (
+    <dl class="keys">
+      {texts.keys.map(([key, what]) => (
+        <div key={key}>
+          <dt>{key!.split('  ').map((k) => <kbd key={k}>{k}</kbd>)}</dt>
+          <dd>{what}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Dialog({title, close, children}: {title: string; close: () => void; children: JSX.Element}): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-label={title} onClose={close} onKeyDown={(e) => typing(e) || e.stopPropagation()} onClick={(e) => e.target === dialog.current && close()}>
+      <div class="dialog">
+        <header><h2>{title}</h2><button class="ghost" aria-label={texts.close} onClick={close}>{'\u2715'}</button></header>
+        {children}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,60 @@
+// An event as the page shows it: names and texts, in the order in which they are read.
+import type {Topic} from './api';
+
+export type Row = {ts: string; id: string; [name: string]: unknown};
+
+const first = ['ts', 'level', 'service', 'type', 'user_id', 'trace_id', 'span_id', 'message'];
+const place = ['id', 'month', 'shard', 'pos', '_pos'];
+
+export const keyOf = (e: Row) => e.ts + '/' + e.id;
+
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+export function attributesOf(e: Row): [string, string][] {
+  const all = e['attributes'];
+  return typeof all === 'object' && all ? Object.entries(all).map(([name, value]) => [name, textOf(value)]) : [];
+}
+
+/** fieldsOf are the fields of an event that are not empty: columns, promoted ones, attributes. */
+export function fieldsOf(e: Row): [string, string][] {
+  const promoted = Object.keys(e).filter((name) => !first.includes(name) && !place.includes(name) && name !== 'attributes');
+  const columns = [...first, ...promoted].map((name): [string, string] => [name, textOf(e[name])]);
+  return [...columns, ...attributesOf(e).map(([name, value]): [string, string] => [attributeName(name), value])].filter(([, value]) => value !== '');
+}
+
+export function valueOf(e: Row, field: string): string {
+  if (!field.startsWith('attributes')) return textOf(e[field]);
+  return attributesOf(e).find(([name]) => attributeName(name) === field)?.[1] ?? '';
+}
+
+/** attributeName is an attribute as a filter names it. */
+export function attributeName(name: string): string {
+  return /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(name) ? 'attributes.' + name : `attributes['${escaped(name)}']`;
+}
+
+function escaped(text: string): string {
+  const named: Record<string, string> = {'\\': '\\\\', "'": "\\'", '\n': '\\n', '\t': '\\t', '\r': '\\r', '\0': '\\0'};
+  return text.replace(/[\\'\n\t\r\0]/g, (c) => named[c]!);
+}
+
+const plain = /^(u?int|float|number|decimal|bool)/i;
+
+/** condition is a comparison of a field with a value, in the language of filters. */
+export function condition(topic: Topic | undefined, field: string, value: string, not = false): string {
+  const type = topic?.fields?.find((f) => f.name === field)?.type ?? '';
+  const bare = field === 'pos' || (plain.test(type) && /^(-?\d+(\.\d+)?|true|false)$/.test(value));
+  return `${field} ${not ? '!=' : '='} ${bare ? value : `'${escaped(value)}'`}`;
+}
+
+/** joined adds a condition to a filter; one that is there goes. */
+export function joined(where: string, add: string): string {
+  const parts = where.split(' AND ');
+  if (parts.includes(add)) return parts.filter((p) => p !== add).join(' AND ');
+  if (!where.trim()) return add;
+  return (/\bor\b/i.test(where) ? `(${where})` : where) + ' AND ' + add;
+}
+
+export const holds = (where: string, part: string) => where.split(' AND ').includes(part);

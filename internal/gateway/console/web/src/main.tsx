@@ -1,0 +1,9 @@
+import {render} from 'preact';
+import {App} from './app';
+import './style.css';
+import {applyTheme} from './theme';
+import {takeFromAddress} from './token';
+
+takeFromAddress();
+applyTheme();
+render(<App />, document.body);

@@ -1,0 +1,79 @@
+// The most frequent values of fields. A click asks for one, or leaves it out.
+import type {JSX} from 'preact';
+import {useState} from 'preact/hooks';
+import {go} from '../address';
+import type {Facets, Fields, Topic} from '../api';
+import {get, topicPath} from '../client';
+import {condition, holds} from '../events';
+import {Text} from '../shown';
+import {texts} from '../texts';
+import {number} from '../time';
+
+type Props = {
+  topic: Topic;
+  where: string;
+  fields: string[];
+  data: Facets | undefined;
+  busy: boolean;
+  error: Error | undefined;
+  range: {from?: string; to?: string};
+  add: (field: string, value: string, not: boolean) => void;
+};
+
+/** facetFields are those that the address names, else those that most topics have. */
+export function facetFields(topic: Topic, named: string | undefined): string[] {
+  if (named) return named.split(',');
+  return ['level', 'service', 'type', ...(topic.fields ?? []).filter((f) => /low/i.test(f.type)).map((f) => f.name).slice(0, 3), 'user_id'];
+}
+
+export function FacetList({topic, where, fields, data, busy, range, add}: Props): JSX.Element {
+  const shown = (data?.facets ?? []).filter((f) => fields.includes(f.field));
+  return (
+    <aside class={'facets' + (busy ? ' busy' : '')} aria-label={texts.facets.name}>
+      {shown.map((f) => (
+        <details key={f.field} open>
+          <summary>
+            <span>{f.field.replace(/^attributes\./, '')}</span>
+            <button class="ghost small on-hover" aria-label={texts.facets.remove(f.field)} onClick={(e) => { e.preventDefault(); go({query: {facets: fields.filter((n) => n !== f.field).join(',')}}, true); }}>{'\u2715'}</button>
+          </summary>
+          <ul>
+            {f.values.filter((v) => v.value !== '').map((v) => {
+              const only = holds(where, condition(topic, f.field, v.value));
+              const not = holds(where, condition(topic, f.field, v.value, true));
+              return (
+                <li key={v.value} class={only ? 'on' : not ? 'off' : ''}>
+                  <button class="facet" aria-pressed={only} aria-label={texts.facets.only(f.field, v.value)} onClick={(e) => add(f.field, v.value, e.altKey)}>
+                    <span class="share" style={{width: `${data?.count ? (100 * v.count) / data.count : 0}%`}} />
+                    <span class="value"><Text text={v.value} line /></span>
+                    <span class="count">{number(v.count)}</span>
+                  </button>
+                  <button class="ghost small on-hover" aria-pressed={not} aria-label={texts.facets.without(f.field, v.value)} onClick={() => add(f.field, v.value, true)}>{'\u2260'}</button>
+                </li>
+              );
+            })}
+            {f.other > 0 && <li class="rest"><span>{texts.facets.other}</span><span class="count">{number(f.other)}</span></li>}
+            {f.empty > 0 && <li class="rest"><span>{texts.facets.empty}</span><span class="count">{number(f.empty)}</span></li>}
+          </ul>
+        </details>
+      ))}
+      <MoreFields topic={topic} fields={fields} range={range} />
+    </aside>
+  );
+}
+
+function MoreFields({topic, fields, range}: {topic: Topic; fields: string[]; range: {from?: string; to?: string}}): JSX.Element {
+  const [names, set] = useState<string[]>([]);
+  const load = () => get<Fields>(topicPath(topic.name, 'fields'), {...range, limit: 100}).then(
+    (all) => set(all.fields.filter((f) => f.count > 0 && !['ts', 'id', 'message', 'month', 'shard', 'pos'].includes(f.name)).map((f) => f.name)),
+    () => set([]),
+  );
+  return (
+    <label class="more">
+      <span class="unseen">{texts.facets.more}</span>
+      <select value="" onFocus={load} onPointerDown={load} onChange={(e) => e.currentTarget.value && go({query: {facets: [...fields, e.currentTarget.value].join(',')}}, true)}>
+        <option value="">{texts.facets.more}{'\u2026'}</option>
+        {names.filter((n) => !fields.includes(n) && !n.includes(',')).map((n) => <option key={n} value={n}>{n}</option>)}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,80 @@
+import type {JSX} from 'preact';
+import {useState} from 'preact/hooks';
+import {go} from '../address';
+import type {Topic} from '../api';
+import {ask, topicPath} from '../client';
+import {texts} from '../texts';
+import {number} from '../time';
+
+type Props = {
+  topic: Topic;
+  asked: {from?: string; to?: string; where?: string};
+  shown: number;
+  count: number | undefined;
+  busy: boolean;
+  columns: string[];
+  wrap: boolean;
+  setWrap: (on: boolean) => void;
+  notes: (string | undefined)[];
+};
+
+export function ListHead({topic, asked, shown, count, busy, columns, wrap, setWrap, notes}: Props): JSX.Element {
+  const said = notes.filter(Boolean).join(' ');
+  return (
+    <div class="list-head">
+      <span class="found" role="status">{busy && !shown ? texts.loading : countText(shown, count)}</span>
+      {said && <span class="note" title={said}>{said}</span>}
+      <span class="row end">
+        {columns.map((c) => (
+          <button key={c} class="chip" aria-label={texts.facets.remove(c)} onClick={() => go({query: {cols: columns.filter((n) => n !== c).join(',') || ','}}, true)}>{c.replace(/^attributes\./, '')} {'\u2715'}</button>
+        ))}
+        <button class={'ghost' + (wrap ? ' on' : '')} aria-pressed={wrap} onClick={() => setWrap(!wrap)}>{texts.list.wrap}</button>
+        <ExportMenu topic={topic} asked={asked} />
+      </span>
+    </div>
+  );
+}
+
+/** Events may come between the two answers: no more are shown than there are. */
+const countText = (shown: number, all: number | undefined) => (all === undefined ? texts.list.shown(number(shown)) : texts.list.found(number(shown), number(Math.max(all, shown))));
+
+const maxExport = 256 << 20; // bytes that are gathered before they are saved
+
+/** ExportMenu saves all that matches, page by page, as NDJSON. */
+function ExportMenu({topic, asked}: {topic: Topic; asked: Props['asked']}): JSX.Element {
+  const [progress, set] = useState('');
+  const [stop, setStop] = useState<AbortController>();
+  const run = async () => {
+    if (stop) return stop.abort();
+    const own = new AbortController();
+    setStop(own);
+    const parts: Blob[] = [];
+    let size = 0;
+    try {
+      for (let cursor = ''; ;) {
+        const answer = await ask(topicPath(topic.name, 'events'), {...asked, limit: 1000, cursor}, {headers: {Accept: 'application/x-ndjson'}, signal: own.signal});
+        const part = await answer.blob();
+        parts.push(part);
+        size += part.size;
+        cursor = answer.headers.get('Almanac-Cursor') ?? '';
+        set(`${(size / 1e6).toFixed(1)} MB`);
+        if (!cursor || size > maxExport) break;
+      }
+      save(new Blob(parts), topic.name + '.ndjson');
+      set(size > maxExport ? texts.list.full : '');
+    } catch (e) {
+      set(own.signal.aborted ? '' : (e as Error).message);
+    } finally {
+      setStop(undefined);
+    }
+  };
+  return <button class="ghost" title={texts.list.exportHint} onClick={run}>{stop ? `${progress} \u2715` : progress || texts.list.export}</button>;
+}
+
+function save(blob: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,23 @@
+// The token that requests carry. It is typed, or comes in the address after #token=, and is kept until the tab is closed.
+
+const key = 'almanac-token';
+
+/** takeFromAddress keeps a token of the address and takes it out of the address bar. */
+export function takeFromAddress(): void {
+  const parts = location.hash.replace(/^#/, '').split('&');
+  const at = parts.findIndex((p) => p.startsWith('token='));
+  if (at < 0) return;
+  setToken(decodeURIComponent(parts[at]!.slice('token='.length)));
+  parts.splice(at, 1);
+  const rest = parts.join('&');
+  history.replaceState(null, '', location.pathname + location.search + (rest ? '#' + rest : ''));
+}
+
+export function token(): string {
+  return sessionStorage.getItem(key) ?? '';
+}
+
+export function setToken(secret: string): void {
+  if (secret) sessionStorage.setItem(key, secret.trim());
+  else sessionStorage.removeItem(key);
+}
