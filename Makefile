@@ -38,7 +38,7 @@ BENCH_CHECK := end-to-end,log,disk
 TEST     := ALMANAC_REQUIRE_ENGINE=1 go test -p 2 -timeout 40m
 # With the race detector a test of the whole costs twice the CPU: of ./integration make test runs those with many parts at
 # once that way, and all without it; make race runs all with it. The model is one goroutine a seed, which has no races.
-WHOLE    := ./integration ./cmd/almanac ./integration/inputs ./integration/browser
+WHOLE    := ./integration ./cmd/almanac ./integration/inputs ./integration/browser ./integration/console
 RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline|TestEraseWhileEventsFlow|TestDocumentsJourney|TestTimersLeave|TestKeyedRequestIsStoredOnce|TestSchemaGrowsWhileEventsFlow|TestFreshOverLostConnections|TestTailResumes)$$
 # Of the faults make test runs those that take two minutes and a half together, without the race detector, and prints
 # what they measured; make faults runs all.
@@ -279,7 +279,7 @@ cover: setup ## Tests with coverage; the report is cover.out
 	$(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)
 	go tool cover -func=cover.out | tail -1
 
-release: ## Archives for linux and darwin with completion, man pages, licences, SBOM and checksums, into dist/
+release: console ## Archives for linux and darwin with completion, man pages, licences, SBOM and checksums, into dist/
 	go run ./internal/release -version '$(VERSION)' -o dist
 
 release-check: ## A release of every system, twice: the same bytes? Half an hour on 2 cores

@@ -99,7 +99,7 @@ function useAway(): boolean {
   const [away, set] = useState(false);
   const was = useRef(false);
   useEvery(2000, () => {
-    fetch(at('healthz'), {cache: 'no-store', signal: AbortSignal.timeout(1500)}).then(
+    fetch(at('healthz'), {cache: 'no-store', signal: AbortSignal.timeout(2500)}).then(
       () => {
         if (was.current) answersAgain();
         set((was.current = false));

@@ -76,7 +76,7 @@ function TopicMap({topic, shards, chosen, choose}: {topic: string; shards: Shard
                 {lanes.map((l) => (
                   <td key={l}>
                     {shards.filter((s) => s.month === m && s.lane === l).sort((a, b) => (a.min_ts < b.min_ts ? -1 : 1)).map((s) => (
-                      <button key={s.name} class={`shard ${s.status}` + (own === s ? ' on' : '')} style={{width: `${18 + 90 * Math.sqrt(s.rows / most)}px`}} aria-pressed={own === s} title={`${s.shard} ${s.status}, ${number(s.rows)} ${texts.proof.rows}`} onClick={() => choose(own === s ? undefined : s)}>
+                      <button key={s.name} class={`shard ${s.status}` + (own === s ? ' on' : '')} style={{width: `${18 + 90 * Math.sqrt(s.rows / most)}px`}} aria-pressed={own === s} title={described(s)} aria-label={described(s)} onClick={() => choose(own === s ? undefined : s)}>
                         {short(s.rows)}
                       </button>
                     ))}
@@ -91,6 +91,8 @@ function TopicMap({topic, shards, chosen, choose}: {topic: string; shards: Shard
     </section>
   );
 }
+
+const described = (s: Shard) => `${s.shard} ${s.status}, ${number(s.rows)} ${texts.proof.rows}`;
 
 const short = (n: number) => (n >= 1e6 ? (n / 1e6).toFixed(1) + 'M' : n >= 1e3 ? Math.round(n / 1e3) + 'k' : String(n));
 

@@ -1,0 +1,140 @@
+package console
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/access/keep"
+	"github.com/almanac-events/almanac/internal/embedded"
+	built "github.com/almanac-events/almanac/internal/gateway/console"
+)
+
+// maxWait is how long all of it may take on a machine that is busy.
+const maxWait = 5 * time.Minute
+
+// web is the folder of the page's sources, whose packages have playwright-core.
+const web = "../../internal/gateway/console/web"
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"chromium", "node"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s here: apt-get install %s", name, map[string]string{"chromium": "chromium", "node": "nodejs"}[name])
+		}
+	}
+	if _, err := os.Stat(filepath.Join(web, "node_modules/playwright-core")); err != nil || !built.Built() {
+		t.Skip("the page is not built here: make console")
+	}
+	chromium, _ := exec.LookPath("chromium")
+	address, token := up(t)
+	from, err := filepath.Abs(web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := json.Marshal(map[string]string{"base": address, "token": token, "chromium": chromium, "packages": from, "shots": os.Getenv("ALMANAC_CONSOLE_SHOTS")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "drive.mjs", string(told))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and the browser
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	overdue := time.AfterFunc(maxWait, func() { _ = cmd.Cancel() })
+	defer overdue.Stop()
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	ended := false
+	for lines.Scan() {
+		var one struct{ Scenario, Failed string }
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			t.Errorf("drive.mjs: %s", lines.Text())
+			continue
+		}
+		ended = ended || one.Scenario == "what was asked"
+		t.Run(one.Scenario, func(t *testing.T) {
+			if one.Failed != "" {
+				t.Error(one.Failed)
+			}
+		})
+	}
+	if err := cmd.Wait(); err != nil || !ended {
+		t.Errorf("drive.mjs ended before its last scenario: %v", err)
+	}
+}
+
+// up builds and starts Almanac, and returns its address and its local token.
+func up(t *testing.T) (address, token string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, data := filepath.Join(dir, "almanac"), filepath.Join(dir, "data")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/almanac").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(program, "up", "--ports", "auto", "--log-format", "json", "--data", data)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "ALMANAC_DATA="+data)
+	if root, err := filepath.Abs("../.."); err == nil && os.Getenv("ALMANAC_LIBCHDB") == "" {
+		if libraries, _ := filepath.Glob(filepath.Join(root, "node_modules/@chdb/lib-*/libchdb.so")); len(libraries) > 0 {
+			cmd.Env = append(cmd.Env, "ALMANAC_LIBCHDB="+libraries[0])
+		}
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready, ended := make(chan string, 1), make(chan struct{})
+	var said strings.Builder // not read before ended
+	go func() {
+		defer close(ended)
+		lines := bufio.NewScanner(stderr)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			said.WriteString(lines.Text() + "\n")
+			var line struct{ Message, Page string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "ready" && line.Page != "" {
+				ready <- line.Page
+			}
+		}
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(maxWait):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	select {
+	case address = <-ready: // what up prints is where the page is
+	case <-ended:
+		t.Fatal("almanac up ended: " + said.String())
+	case <-time.After(maxWait):
+		t.Fatal(errors.New("almanac up is not ready"))
+	}
+	if token, err = keep.ReadLocal(filepath.Join(data, embedded.LocalTokenName)); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(address, built.Path), token
+}

@@ -1,0 +1,16 @@
+// Package console shows the page to a real browser: a built almanac up, Debian's chromium without a window, and a
+// person's ways, by the roles and names of what is on the page.
+//
+// # Model
+//
+// The test starts Almanac and runs drive.mjs, which has playwright-core of the page's own packages. Each scenario
+// there is a subtest here. Events come by the API, as a client sends them. A scenario waits for what it expects to
+// see, and for no time.
+//
+// After the last scenario the requests of all are looked at. They went to the page's origin alone. No script
+// failed, and nothing broke the page's policy.
+//
+// # Failures
+//
+// Without chromium, Node.js or the built page the test is skipped, and says which it lacks.
+package console

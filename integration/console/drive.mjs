@@ -1,0 +1,277 @@
+// Drives the page as a person does. Each scenario is printed as a line of JSON, with why it failed if it did.
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import {createRequire} from 'node:module'
+import {join} from 'node:path'
+
+const told = JSON.parse(process.argv[2])
+const {chromium} = createRequire(join(told.packages, 'package.json'))('playwright-core')
+const browser = await chromium.launch({executablePath: told.chromium, args: ['--no-sandbox']})
+const asked = []
+const wrong = []
+
+async function open(address, options = {}) {
+  const context = await browser.newContext({viewport: {width: 1440, height: 860}, ...options})
+  context.setDefaultTimeout(60_000)
+  const page = await context.newPage()
+  page.on('request', (r) => asked.push([new URL(page.url() === 'about:blank' ? r.url() : page.url()).origin, r.url()]))
+  page.on('pageerror', (e) => wrong.push('a script failed: ' + e.message))
+  // An answer that is no success is on the console too; the page tells what it means.
+  page.on('console', (m) => { if (m.type() === 'error' && !/^Failed to load resource/.test(m.text())) wrong.push('on the console: ' + m.text()) })
+  await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (e) => console.error('against the policy: ' + e.violatedDirective + ' ' + e.blockedURI)))
+  await page.goto(address)
+  return page
+}
+
+const at = (fragment, base = told.base) => `${base}/console/#/${fragment}`
+
+async function send(events) {
+  const answer = await fetch(`${told.base}/v1/topics/app/events?ack=stored`, {
+    method: 'POST', headers: {'Content-Type': 'application/x-ndjson', Authorization: 'Bearer ' + told.token}, body: events.map((e) => JSON.stringify(e)).join('\n'),
+  })
+  assert.equal(answer.status, 200, await answer.text())
+}
+
+/** until waits for a condition that no locator says. */
+async function until(page, what, f) {
+  for (const end = Date.now() + 60_000; ;) {
+    const value = await f()
+    if (value) return value
+    assert.ok(Date.now() < end, `${what}; the page has ${(await page.locator('main').innerText()).slice(0, 600)}`)
+    await page.evaluate(() => new Promise(requestAnimationFrame))
+  }
+}
+
+const list = (page) => page.getByRole('grid', {name: 'Events'})
+const rows = (page) => list(page).getByRole('row')
+const found = (page, text) => page.getByText(text, {exact: true}).waitFor()
+const filter = (page) => page.getByRole('combobox', {name: 'Filter'})
+
+const begin = Date.now() - 3600_000
+const ts = (i) => new Date(begin + i * 1000).toISOString()
+const large = 'x'.repeat(60_000) + ' its end'
+const hostile = [
+  {ts: ts(900), level: 'error', service: 'evil', message: '<img src=x onerror="document.title=\'ran\'"><script>document.title="ran"</script>'},
+  {ts: ts(901), level: 'error', service: 'evil', message: 'invoice_\u202Egpj.exe', user_id: '<b>u</b>'},
+  {ts: ts(902), level: 'warn', service: 'evil', message: large},
+  {ts: ts(903), level: 'warn', service: 'evil', message: 'a strange name', attributes: {['__proto__']: 'polluted', "it's": 'quoted', list: '[1,{"a":"<i>"}]'}},
+]
+hostile[3].attributes = Object.fromEntries([["it's", 'quoted'], ['list', '[1,{"a":"<i>"}]']])
+Object.defineProperty(hostile[3].attributes, '__proto__', {value: 'polluted', enumerable: true})
+
+const scenarios = {
+  async 'an empty Almanac says how to send'() {
+    const page = await open(told.base + '/')
+    await page.getByRole('heading', {name: 'Send events'}).waitFor()
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    assert.match(await page.getByRole('tabpanel').innerText(), new RegExp(`curl '${told.base}/v1/topics/app/events'`))
+    await send([{level: 'info', service: 'shop', message: 'the first one'}])
+    await page.getByRole('grid', {name: 'Arriving'}).getByText('the first one').waitFor()
+  },
+  async 'search shows what is stored'() {
+    await send(Array.from({length: 640}, (_, i) => ({ts: ts(i), level: i % 8 ? 'info' : 'error', service: i % 2 ? 'shop' : 'bank', user_id: 'u-' + (i % 20), message: `order ${i} placed`})))
+    await send(hostile)
+    const page = await open(at('search?topic=app&from=all'))
+    await found(page, '200 of 645 events')
+    assert.match(await rows(page).first().innerText(), /the first one/)
+    await page.getByRole('region', {name: 'Events over time, 645 in all'}).waitFor()
+  },
+  async 'older events come as one scrolls'() {
+    const page = await open(at('search?topic=app&from=all'))
+    await found(page, '200 of 645 events')
+    await until(page, 'the end of the list', async () => {
+      await list(page).evaluate((e) => e.scrollTo(0, e.scrollHeight))
+      return page.getByText('No older events in this range').isVisible()
+    })
+    await found(page, '645 of 645 events')
+    await list(page).getByText('order 0 placed').waitFor()
+  },
+  async 'text of events is text'() {
+    const page = await open(at("search?topic=app&from=all&where=service+%3D+'evil'"))
+    await found(page, '4 of 4 events')
+    await list(page).getByText('<img src=x onerror=').waitFor()
+    await list(page).getByText('U+202E').waitFor()
+    for (const [text, seen] of [['<img src=x', '<script>document.title="ran"</script>'], ['gpj.exe', '<b>u</b>'], ['a strange name', 'polluted'], ['xxxx', 'its end']]) {
+      await list(page).getByRole('row').filter({hasText: text}).click()
+      await page.getByRole('complementary', {name: 'Event'}).getByText(seen).first().waitFor()
+    }
+    assert.equal(await page.locator('img, main script, b b, iframe').count(), 0)
+    assert.equal(await page.title(), 'Almanac')
+    assert.equal(await page.evaluate(() => ({}).polluted), undefined)
+  },
+  async 'a filter, by keys, and its address'() {
+    const page = await open(at('search?topic=app&from=all'))
+    await found(page, '200 of 645 events')
+    await page.keyboard.press('/')
+    await page.keyboard.type("level = 'error' AND service = 'shop'")
+    await page.keyboard.press('Enter')
+    await page.getByText('No events match in this range.').waitFor() // errors are at even numbers
+    await filter(page).fill("level = 'error' AND service = 'bank'")
+    await page.keyboard.press('Enter')
+    await found(page, '80 of 80 events')
+    await page.reload()
+    await found(page, '80 of 80 events')
+    assert.equal(await filter(page).inputValue(), "level = 'error' AND service = 'bank'")
+    await page.goBack()
+    await page.getByText('No events match in this range.').waitFor()
+  },
+  async 'a mistake is underlined where the server says'() {
+    const page = await open(at('search?topic=app&from=all'))
+    await filter(page).fill("level = 'error' AND servce = 'x'")
+    await page.keyboard.press('Enter')
+    assert.match(await page.getByRole('alert').filter({hasText: 'column'}).innerText(), /column 21.*servce/)
+    assert.equal(await page.locator('.filter u').innerText(), 'servce')
+  },
+  async 'suggestions'() {
+    const page = await open(at('search?topic=app&from=all'))
+    await filter(page).pressSequentially('serv')
+    const offered = page.getByRole('listbox', {name: 'Suggestions'}).getByRole('option')
+    await offered.filter({hasText: 'service'}).click()
+    await offered.filter({hasText: 'contains'}).waitFor()
+    await offered.filter({hasText: /^=is$/}).click()
+    await offered.filter({hasText: "'bank'"}).click()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Enter')
+    await found(page, '200 of 320 events')
+  },
+  async 'facets, for and against'() {
+    const page = await open(at('search?topic=app&from=all'))
+    await page.getByRole('button', {name: 'Only level error'}).click()
+    await found(page, '82 of 82 events')
+    await page.getByRole('button', {name: 'Without service evil'}).click()
+    await found(page, '80 of 80 events')
+    assert.equal(await filter(page).inputValue(), "level = 'error' AND service != 'evil'")
+    await page.getByRole('button', {name: 'Only level error'}).click()
+    await until(page, 'the filter without the level', async () => (await filter(page).inputValue()) === "service != 'evil'")
+  },
+  async 'a range by dragging'() {
+    const page = await open(at('search?topic=app&from=all&where=service+%3D+%27shop%27'))
+    const chart = page.getByTitle('Drag over the bars to choose a range')
+    await found(page, '200 of 321 events')
+    const box = await chart.boundingBox()
+    await page.mouse.move(box.x + 1, box.y + 40)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width / 3, box.y + 40, {steps: 4})
+    await page.mouse.up()
+    await until(page, 'a range in the address', () => /from=20\d\d-.*to=20\d\d-/.test(page.url()))
+    await page.getByRole('button', {name: /^Time range: 20/}).waitFor()
+  },
+  async 'one event, and a link to it'() {
+    const page = await open(at('search?topic=app&from=all'))
+    await found(page, '200 of 645 events')
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    const drawer = page.getByRole('complementary', {name: 'Event'})
+    await drawer.getByText('a strange name').waitFor()
+    await drawer.getByText('stored', {exact: true}).waitFor()
+    await drawer.getByRole('button', {name: 'all', exact: true}).click()
+    await until(page, 'six rows around it', async () => (await drawer.getByRole('row').count()) >= 6)
+    const link = page.url()
+    assert.match(link, /event=20/)
+    const other = await open(link)
+    await other.getByRole('complementary', {name: 'Event'}).getByText('a strange name').waitFor()
+    await page.keyboard.press('Escape')
+    await drawer.waitFor({state: 'detached'})
+  },
+  async 'tail, paused and resumed'() {
+    const page = await open(at("tail?topic=app&where=service+%3D+'live'"))
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    await send([{service: 'live', message: 'the one'}, {service: 'quiet', message: 'not this'}])
+    const live = page.getByRole('grid', {name: 'Live events'})
+    await live.getByText('the one').waitFor()
+    await page.keyboard.press('p')
+    await page.getByText('paused', {exact: true}).waitFor()
+    await send([{service: 'live', message: 'the two'}])
+    await page.getByRole('button', {name: '1 newer events'}).waitFor()
+    assert.equal(await live.getByText('the two').count(), 0)
+    await page.getByRole('button', {name: '1 newer events'}).click()
+    await live.getByText('the two').waitFor()
+    assert.equal(await live.getByRole('row').count(), 2)
+  },
+  async 'a lost connection, and back'() {
+    const page = await open(at("tail?topic=app&where=service+%3D+'back'"))
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    await send([{service: 'back', message: 'before'}])
+    await page.getByText('before', {exact: true}).waitFor()
+    await page.context().setOffline(true)
+    await page.getByText('Almanac does not answer.').waitFor()
+    await send([{service: 'back', message: 'meanwhile'}])
+    await page.context().setOffline(false)
+    await page.getByText('Almanac does not answer.').waitFor({state: 'detached'})
+    await page.getByText('meanwhile', {exact: true}).waitFor()
+    assert.equal(await page.getByRole('grid', {name: 'Live events'}).getByRole('row').count(), 2)
+  },
+  async 'a token is asked for, and proves'() {
+    const page = await open(at('proof'))
+    await page.getByRole('button', {name: 'Verify now'}).click()
+    await page.getByText('this needs a token with the role operate').waitFor()
+    await page.getByLabel('Token', {exact: true}).fill(told.token)
+    await page.getByRole('button', {name: 'Use it'}).click()
+    await page.getByText(/^Proven .* ago$/).waitFor()
+    await page.getByRole('button', {name: /active/}).first().click()
+    await page.getByRole('link', {name: 'Search this shard'}).click()
+    await until(page, 'the events of the shard', async () => (await rows(page).count()) > 0)
+  },
+  async 'a token in the address goes from it at once'() {
+    const page = await open(`${told.base}/console/#token=${told.token}`)
+    await page.getByRole('button', {name: 'Token set'}).waitFor()
+    assert.ok(!page.url().includes('alm_'), page.url())
+    const [request] = await Promise.all([page.waitForRequest(/\/v1\//), page.reload()])
+    assert.equal(request.headers()['authorization'], 'Bearer ' + told.token)
+    assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage)).then((kept) => kept.includes('alm_')), false)
+  },
+  async 'health'() {
+    const page = await open(at('health'))
+    await page.getByText('Ready', {exact: true}).waitFor()
+    await page.getByRole('cell', {name: 'EVENTS'}).waitFor()
+    await page.getByRole('cell', {name: 'router'}).waitFor()
+  },
+  async 'below a path prefix'() {
+    const proxy = http.createServer((q, s) => {
+      const to = http.request(told.base + q.url.replace(/^\/logs/, ''), {method: q.method, headers: q.headers}, (a) => { s.writeHead(a.statusCode, a.headers); a.pipe(s) })
+      to.on('error', () => s.destroy())
+      q.pipe(to)
+    })
+    await new Promise((done) => proxy.listen(0, '127.0.0.1', done))
+    const page = await open(at("search?topic=app&from=all&where=service+%3D+'evil'", `http://127.0.0.1:${proxy.address().port}/logs`))
+    await found(page, '4 of 4 events')
+    proxy.close()
+  },
+  async 'a narrow window'() {
+    const page = await open(at('search?topic=app&from=all'), {viewport: {width: 360, height: 700}})
+    await rows(page).first().waitFor()
+    for (const to of ['search', 'tail', 'proof', 'health', 'send']) {
+      await page.evaluate((to) => (location.hash = '#/' + to + '?topic=app&from=all'), to)
+      await page.locator(`nav a[aria-current]`).getByText(to, {exact: false}).waitFor()
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${to} is wider than the window`)
+    }
+  },
+  async 'keys are listed'() {
+    const page = await open(at('health'))
+    await page.getByText('Ready', {exact: true}).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', {name: 'Keys'}).getByText('go to the filter').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({state: 'detached'})
+    await page.keyboard.press('g')
+    await page.keyboard.press('p')
+    await page.getByRole('button', {name: 'Verify now'}).waitFor()
+  },
+  async 'what was asked'() {
+    assert.deepEqual(asked.filter(([page, to]) => new URL(to).origin !== page), [])
+    assert.deepEqual([...new Set(wrong)], [])
+    assert.ok(asked.length > 100)
+  },
+}
+
+for (const [scenario, run] of Object.entries(scenarios)) {
+  let failed = ''
+  try {
+    await run()
+  } catch (e) {
+    failed = String(e.stack ?? e).slice(0, 3000)
+  }
+  for (const context of browser.contexts()) await context.close()
+  console.log(JSON.stringify({scenario, failed}))
+}
+await browser.close()
