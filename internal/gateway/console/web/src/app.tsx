@@ -65,7 +65,7 @@ export function App(): JSX.Element {
           ))}
         </nav>
         <div class="top-end">
-          <button class="ghost" title={texts.zone.title} onClick={() => { setUTC(!inUTC()); redraw((n) => n + 1); }}>{inUTC() ? texts.zone.utc : texts.zone.local}</button>
+          <button class="ghost wide-only" title={texts.zone.title} onClick={() => { setUTC(!inUTC()); redraw((n) => n + 1); }}>{inUTC() ? texts.zone.utc : texts.zone.local}</button>
           <button class="ghost wide-only" onClick={() => setDialog('token')}>{token() ? texts.token.have : texts.token.none}</button>
           <ThemeButton />
           <button class="ghost" aria-label={texts.keysTitle} onClick={() => setDialog('keys')}>?</button>
