@@ -499,6 +499,7 @@ export type LockRequest = {
 export type Page = {
   events: Array<Event>;
   cursor?: string;
+  back?: string;
   shards: Array<string>;
   notice?: string;
   notes?: Array<string>;
@@ -636,6 +637,33 @@ export type SQLSchema = {
   }>;
 };
 
+export type SearchCount = {
+  count: number;
+  topics: Array<{
+    topic: string;
+    count: number;
+    shards: Array<string>;
+    notice?: string;
+    notes?: Array<string>;
+  }>;
+};
+
+export type SearchPage = {
+  events: Array<{
+    topic: string;
+    event: Event;
+  }>;
+  cursor?: string;
+  back?: string;
+  topics: Array<{
+    topic: string;
+    count: number;
+    shards: Array<string>;
+    notice?: string;
+    notes?: Array<string>;
+  }>;
+};
+
 export type Series = {
   metric: string;
   service?: string;
@@ -717,6 +745,18 @@ export type Sizes = {
   too_late?: TooLate;
 };
 
+export type Statement = {
+  id: string;
+  state: "running" | "done" | "failed" | "cancelled";
+  began_at: string;
+  elapsed_seconds: number;
+  answer_bytes: number;
+  read?: {
+    rows: number;
+    bytes: number;
+  };
+};
+
 export type Status = {
   away: Array<{
     server: string;
@@ -743,6 +783,19 @@ export type Status = {
     oldest_erasure?: string;
   };
   state_at?: string;
+  servers: {
+    nats?: string;
+    clickhouse?: string;
+  };
+  version: string;
+  inputs: Array<{
+    input: string;
+    topic: string;
+    last_event: string;
+    last_event_seconds_ago: number;
+    events: number;
+    events_per_second: number;
+  }>;
 };
 
 export type Timer = {
