@@ -56,8 +56,9 @@ func joined(legs []*leg, limit int) (rows []row, of []int) {
 // more reports whether the leg may have events beyond the page.
 func (l *leg) more() bool { return l.used < len(l.rows) || l.bound != nil }
 
-// onward is a cursor that goes on in the direction of reading.
-func (l *leg) onward() string {
+// onward is a cursor that goes on in the direction of reading. last is the page's last row as it was read, of any leg, if
+// it has one: what comes to a quiet topic meanwhile and belongs before that is on no later page, where it would be out of order.
+func (l *leg) onward(last *row) string {
 	c := l.p.cursor(l.p.after)
 	c.back = l.p.back
 	switch {
@@ -67,6 +68,9 @@ func (l *leg) onward() string {
 		c.at = l.rows[l.used-1].position
 	case !l.p.after.set():
 		c.at = position{ts: l.p.start(), edge: true}
+	}
+	if last != nil && l.p.beyond(last.ts, c.at.ts) {
+		c.at = position{ts: last.ts, edge: true}
 	}
 	c.done = !l.p.back && !l.more()
 	return c.encode()
@@ -95,15 +99,15 @@ func (l *leg) opposite(first int64) string {
 // turns makes the two cursors of a page, and puts its rows, which were read, in the page's order. forward is empty on the
 // last page; back never is, as events may still come.
 func turns(legs []*leg, rows []row) (forward, back string) {
-	first := int64(0)
+	first, last := int64(0), (*row)(nil)
 	if len(rows) > 0 {
-		first = rows[0].ts
+		first, last = rows[0].ts, &rows[len(rows)-1]
 	}
 	more := false
 	var on, other []string
 	for _, l := range legs {
 		more = more || l.more()
-		on, other = append(on, l.onward()), append(other, l.opposite(first))
+		on, other = append(on, l.onward(last)), append(other, l.opposite(first))
 	}
 	forward, back = strings.Join(on, cursorsSep), strings.Join(other, cursorsSep)
 	switch {

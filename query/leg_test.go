@@ -72,6 +72,49 @@ func TestPagesForthAndBack(t *testing.T) {
 	})
 }
 
+// What comes between two pages, of whatever topic, is in order and on one of them alone, and what was there is on one.
+func TestPagesWhileEventsCome(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		req := SearchRequest{Ascending: rapid.Bool().Draw(t, "asc"), Limit: rapid.IntRange(1, 5).Draw(t, "limit")}
+		topics := rapid.IntRange(2, 3).Draw(t, "topics")
+		var all []placed
+		add := func(ts int64, topic int) {
+			all = append(all, placed{position{ts: ts, id: schemas.ID{byte(topic)}}, topic})
+		}
+		for i := range topics {
+			req.Topics = append(req.Topics, fmt.Sprint("t", i))
+			for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 40), 0, 12, rapid.ID).Draw(t, "events") {
+				add(int64(2*n), i)
+			}
+		}
+		there := len(all)
+		var had []placed
+		for page := 0; page == 0 || req.Cursor != ""; page++ {
+			got, forward, _ := pageOf(t, req, all)
+			had, req.Cursor = append(had, got...), forward
+			at := int64(2*rapid.IntRange(0, 41).Draw(t, "at") + 1) // a time that no other has
+			if page < 20 && rapid.Bool().Draw(t, "one comes") && !slices.ContainsFunc(all, func(e placed) bool { return e.ts == at }) {
+				add(at, rapid.IntRange(0, topics-1).Draw(t, "of"))
+			}
+		}
+		for i := 1; i < len(had); i++ {
+			order := had[i-1].compare(had[i].position)
+			if !req.Ascending {
+				order = -order
+			}
+			if order > 0 || order == 0 && had[i-1].topic >= had[i].topic {
+				t.Fatalf("%v before %v, of %v", had[i-1], had[i], had)
+			}
+		}
+		for _, e := range all[:there] {
+			if !slices.Contains(had, e) {
+				t.Fatalf("%v was there and is on no page: %v", e, had)
+			}
+		}
+	})
+}
+
 // pageOf reads a page of a list as Search does of topics, with bounds by chance.
 func pageOf(t *rapid.T, req SearchRequest, all []placed) (got []placed, forward, back string) {
 	parts, err := req.parts()
