@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -37,17 +38,21 @@ func (b *Builder) again(name string) int {
 	if n := len(b.attrEnd); n > 0 {
 		first = int(b.attrEnd[n-1]) //nolint:gosec // an index of attrKey.ends
 	}
-	has, last := 0, 1
+	has := false
+	var taken [schemas.MaxAttrs + 2]bool // more than an event has names, so that one is free
 	for i := first; i < len(b.attrKey.ends); i++ {
 		switch k := b.attrKey.at(i); {
 		case len(k) < len(name) || string(k[:len(name)]) != name:
 		case len(k) == len(name):
-			has = 1
+			has = true
 		case k[len(name)] == '#':
-			if n, err := strconv.Atoi(string(k[len(name)+1:])); err == nil && n <= schemas.MaxAttrs {
-				last = max(last, n)
+			if n, err := strconv.Atoi(string(k[len(name)+1:])); err == nil && n >= 0 && n < len(taken) {
+				taken[n] = true
 			}
 		}
 	}
-	return has*last + 1
+	if !has {
+		return 1
+	}
+	return 2 + slices.Index(taken[2:], false)
 }

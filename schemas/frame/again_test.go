@@ -31,6 +31,8 @@ func TestNamesThatComeAgain(t *testing.T) {
 		{"a number that is given", []string{"a", "a#2", "a"}, []string{"a", "a#2", "a#3"}},
 		{"a number that is given later", []string{"a", "a", "a#2"}, []string{"a", "a#2", "a#2#2"}},
 		{"what is not a number", []string{"a", "a#x", "a#-7", "a"}, []string{"a", "a#x", "a#-7", "a#2"}},
+		{"a number of another length", []string{"a#256", "a", "a", "a"}, []string{"a#256", "a", "a#2", "a#3"}},
+		{"a number that is given before", []string{"a", "a#3", "a", "a"}, []string{"a", "a#3", "a#2", "a#4"}},
 		{"the largest number", []string{"a", "a#9223372036854775807", "a#99999999999999999999", "a", "a"}, []string{"a", "a#9223372036854775807", "a#99999999999999999999", "a#2", "a#3"}},
 		{"as many as an event may have", manyNames, manyWant},
 	} {
