@@ -24,6 +24,7 @@ const (
 	MaxReceivers   = 20
 	MaxGroupBytes  = 256 << 10
 	MaxNameBytes   = 200
+	MaxNames       = 64 // of labels, and of annotations: an event has schemas.MaxAttrs attributes
 	MaxTextBytes   = 4 << 10
 	MaxWindow      = 24 * time.Hour
 	MaxTopics      = 100
@@ -193,9 +194,12 @@ func (r *Rule) validate(receivers map[string]bool) error {
 	}
 	size := 0
 	for _, texts := range []map[string]string{r.Labels, r.Annotations} {
+		if len(texts) > MaxNames {
+			return fmt.Errorf("%d labels or annotations; the limit is %d of each", len(texts), MaxNames)
+		}
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
-			if !labelName.MatchString(name) {
-				return fmt.Errorf("label or annotation %q: expected letters, digits and _", name)
+			if !labelName.MatchString(name) || len(name) > MaxNameBytes {
+				return fmt.Errorf("label or annotation %.40q: expected letters, digits and _, at most %d bytes", name, MaxNameBytes)
 			}
 			size += len(name) + len(texts[name])
 		}

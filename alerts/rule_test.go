@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -38,6 +39,8 @@ func TestParse(t *testing.T) {
 		"a bad length":         {`groups: [{name: g, rules: [{alert: A, topic: app, window: soon, condition: "> 1"}]}]`, `"soon" is not a length of time`},
 		"a long for":           {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, for: 2d}]}]`, "at most 24h"},
 		"a bad label":          {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {"a b": x}}]}]`, `"a b"`},
+		"a long name":          {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {` + strings.Repeat("x", MaxNameBytes+1) + `: "1"}}]}]`, "at most 200 bytes"},
+		"many labels":          {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {` + manyLabels(MaxNames+1) + `}}]}]`, "65 labels or annotations; the limit is 64"},
 		"long annotations":     {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, annotations: {a: "` + strings.Repeat("x", MaxTextBytes) + `"}}]}]`, "the limit is 4096"},
 		"unknown receiver":     {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, notify: [x]}]}]`, `no receiver "x"`},
 		"receiver of the file": {`{receivers: [{name: x, url: "https://h.example.com/"}], groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, notify: [x]}]}]}`, ""},
@@ -92,4 +95,12 @@ func TestSum(t *testing.T) {
 	if r.Sum() != said.Sum() || r.Sum() == meant.Sum() {
 		t.Errorf("sums %s, %s with other labels, %s with another condition", r.Sum(), said.Sum(), meant.Sum())
 	}
+}
+
+func manyLabels(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("x%d: a", i)
+	}
+	return strings.Join(all, ", ")
 }

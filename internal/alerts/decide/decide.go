@@ -72,6 +72,12 @@ type Alert struct {
 	At    int64 `json:"at"`
 }
 
+// Until is the alert with times that are not after an instant: a clock may have been set back since.
+func (a Alert) Until(at int64) Alert {
+	a.Since, a.Met, a.At = min(a.Since, at), min(a.Met, at), min(a.At, at)
+	return a
+}
+
 // Sample is the value of a group at an instant, and whether it meets the condition.
 type Sample struct {
 	Value float64

@@ -202,7 +202,11 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 			return err
 		}
 	}
-	if err := e.events.Publish(ctx, ev); err != nil {
+	switch err := e.events.Publish(ctx, ev); {
+	case refused(err): // and would be each time: receivers are told without it
+		e.cfg.Hooks.Fault(n.Topic, fmt.Errorf("%w: that %s is %s is not stored in topic %s: %w", ErrLeftOut, n.Rule, n.To, schemas.TopicAlerts, err))
+	case err != nil:
+		e.reopen()
 		return fmt.Errorf("alerts: storing that %s is %s: %w", n.Rule, n.To, err)
 	}
 	if !n.Tells() || len(n.Calls) == 0 {
@@ -234,10 +238,32 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 			continue
 		}
 		if err != nil {
+			e.reopen()
 			return fmt.Errorf("alerts: telling receiver %s that %s is %s: %w", c.Receiver, n.Rule, n.To, err)
 		}
 	}
 	return nil
+}
+
+// refused reports whether an event can never be stored, as one with more attributes than an event may have.
+func refused(err error) bool {
+	for _, of := range []error{schemas.ErrTooManyAttrs, schemas.ErrAttrName, schemas.ErrEventTooLarge, schemas.ErrTimeTooFarAhead} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// reopen has the next delivery open its topics anew: they may have been removed and declared since. What was not stored
+// is in the outbox.
+func (e *Evaluator) reopen() {
+	if e.events != nil {
+		closing, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = e.events.Close(closing)
+	}
+	e.events, e.calls = nil, nil
 }
 
 // soon is the due time of notifications, from their creation. One that is created again is the same content by it.

@@ -98,13 +98,7 @@ func New(cfg Config) (*Evaluator, error) {
 
 // Run evaluates until ctx ends.
 func (e *Evaluator) Run(ctx context.Context) error {
-	defer func() {
-		if e.events != nil {
-			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			_ = e.events.Close(closing) // what it did not store is in the outbox
-		}
-	}()
+	defer e.reopen()
 	for {
 		if err := e.Round(ctx); err != nil && ctx.Err() == nil {
 			e.cfg.Hooks.Fault("", err)

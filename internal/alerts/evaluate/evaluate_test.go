@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -323,5 +324,51 @@ func TestErased(t *testing.T) {
 	})
 	if err := g.has()(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestClockSetBack holds that rules go on where the clock of NATS was ahead: what was evaluated up to lies in the future then.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(fmt.Sprintf(logins, "4s"))
+	e := g.evaluator(nil)
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	e.runs["app"].state.Decided += int64(2 * time.Hour)
+	if err := e.runs["app"].save(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	g.send("app", failures(5, "u1")...)
+	g.rounds(e, g.has("FailedLogins u1 firing"))
+	if d := time.Until(time.Unix(0, e.runs["app"].state.Decided)); d > time.Minute {
+		t.Errorf("evaluated up to %s ahead", d)
+	}
+}
+
+// TestEventThatCannotBeStored holds that a transition whose event is refused for what it is holds up no other: its receivers are
+// told, and the rules go on.
+func TestEventThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(fmt.Sprintf(logins, "4s"))
+	e := g.evaluator(nil)
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	n := decide.Notice{Key: newKey(), Topic: "app", Group: "logins", Rule: "FailedLogins", To: decide.Firing, At: time.Now().UnixNano(), Labels: map[string]string{}, Calls: []decide.Call{{Receiver: "ops", URL: "http://127.0.0.1:9/"}}}
+	for i := range schemas.MaxAttrs + 1 {
+		n.Labels[fmt.Sprint("x", i)] = "y"
+	}
+	r := e.runs["app"]
+	r.state.Outbox = []decide.Notice{n}
+	if err := r.save(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	g.send("app", failures(5, "u1")...)
+	g.rounds(e, g.has("FailedLogins u1 firing"))
+	if told := g.told("ops"); !slices.Contains(told, n.Key) {
+		t.Errorf("the receiver is told of %q, and not of %s", told, n.Key)
 	}
 }

@@ -52,6 +52,9 @@ type ruleRun struct {
 // maxBehind is how far back is evaluated of what was not: an Almanac that was stopped for longer begins that long ago.
 const maxBehind = 24 * time.Hour
 
+// maxAhead is how far instants may lie ahead of what is accepted: the clocks of two servers that lead a stream in turn.
+const maxAhead = time.Minute
+
 // load reads what is known of a topic's alerts, and delivers what may not be.
 func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run, error) {
 	r := &run{e: e}
@@ -75,11 +78,15 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 		return nil, err
 	}
 	window := r.bind(rules)
-	if err := r.alerts(ctx); err != nil {
-		return nil, err
-	}
 	upTo, err := e.cfg.Reader.RoutedUpTo(ctx, topic)
 	if err != nil {
+		return nil, err
+	}
+	if ahead := time.Unix(0, r.state.Decided).Sub(upTo); ahead > maxAhead {
+		e.cfg.Hooks.Fault(topic, fmt.Errorf("%w: instants were evaluated %s ahead of what is accepted, so the clock of NATS was set back; what comes from now on is evaluated", ErrLeftOut, ahead.Round(time.Second)))
+		r.state.Decided = decide.Instant(upTo.UnixNano()) - int64(decide.Step)
+	}
+	if err := r.alerts(ctx); err != nil {
 		return nil, err
 	}
 	if first := decide.Instant(upTo.UnixNano()) - 2*int64(decide.Step); r.state.Decided == 0 || r.state.Decided < first-int64(maxBehind) {
@@ -116,13 +123,17 @@ func (r *run) alerts(ctx context.Context) error {
 		return err
 	}
 	var ended []decide.Notice
-	r.state.Alerts = slices.DeleteFunc(r.state.Alerts, func(a decide.Named) bool { _, there := read[a.Key]; return !there }) // erased: they are forgotten
+	r.state.Alerts = slices.DeleteFunc(r.state.Alerts, func(a decide.Named) bool { // erased, or taken by retention: what they were of is forgotten
+		_, there := read[a.Key]
+		rr := r.rule(&a)
+		return !there && (rr == nil || rr.rule.By != "")
+	})
 	for i := range r.state.Alerts {
 		a := &r.state.Alerts[i]
 		e := read[a.Key]
 		rr := r.rule(a)
-		if rr != nil {
-			rr.alerts[e.Attrs[events.AttrValue]], rr.keys[e.Attrs[events.AttrValue]] = a.Alert, a.Key
+		if rr != nil { // of a rule without By it is "", also where the event is gone
+			rr.alerts[e.Attrs[events.AttrValue]], rr.keys[e.Attrs[events.AttrValue]] = a.Until(r.state.Decided), a.Key
 			continue
 		}
 		ended = append(ended, decide.Notice{
@@ -155,6 +166,9 @@ func (r *run) round(ctx context.Context) error {
 	upTo, err := r.e.cfg.Reader.RoutedUpTo(ctx, r.topic.Name)
 	if err != nil {
 		return err
+	}
+	if time.Unix(0, r.state.Decided).Sub(upTo) > maxAhead {
+		return errStale // load goes back
 	}
 	whole, err := r.read(ctx)
 	if err != nil {
