@@ -81,12 +81,12 @@ func (s *statements) begin(ctx context.Context, owner, id string) (context.Conte
 }
 
 func (s *statements) end(one *statement, err error) {
-	one.stop(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one.ended.IsZero() {
+	if one.ended.IsZero() { // the first to say why it ends is right
 		one.ended, one.err = time.Now(), err
 	}
+	one.stop(err)
 }
 
 // find returns the newest statement of an owner with an id.
@@ -134,7 +134,6 @@ func (a *API) cancelStatement(_ http.ResponseWriter, r *http.Request) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	one.stop(errCancelled)
 	a.statements.end(one, errCancelled)
 	_, v, err := a.statements.find(owner, one.id)
 	return v, err

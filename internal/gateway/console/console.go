@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -18,6 +19,9 @@ var built embed.FS
 // policy is what the page may do: run its own scripts and styles, and ask its own origin. No text becomes markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// hashed are the names of files that have a hash of what they hold: such a file is never another one.
+var hashed = regexp.MustCompile(`-[0-9A-Z]{8}\.[a-z]+$`)
 
 // placeholder is the page of a binary without the bundle.
 const placeholder = "placeholder.html"
@@ -85,6 +89,8 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the page has no such file; a newer one is at "+Path, http.StatusNotFound)
 		return
 	}
-	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // its name has a hash of what it holds
+	if w.Header().Set("Cache-Control", "no-cache"); hashed.MatchString(name) {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
 	one.serve(w, r)
 }

@@ -26,7 +26,8 @@ func ask(t *testing.T, h http.Handler, method, path string, headers ...string) *
 var bundle = fstest.MapFS{
 	"dist/placeholder.html": {Data: []byte("how to build")},
 	"dist/index.html":       {Data: []byte("<!doctype html>the page")},
-	"dist/app-ABC.js":       {Data: []byte(strings.Repeat("console.log(1);", 100))},
+	"dist/licences.txt":     {Data: []byte("MIT")},
+	"dist/app-63A35Q2K.js":  {Data: []byte(strings.Repeat("console.log(1);", 100))},
 }
 
 func TestServes(t *testing.T) {
@@ -40,9 +41,10 @@ func TestServes(t *testing.T) {
 	}{
 		"the page":                 {http.MethodGet, "/console/", 200, "the page", "no-cache", "text/html; charset=utf-8"},
 		"the page, by its name":    {http.MethodGet, "/console/index.html", 200, "the page", "no-cache", "text/html; charset=utf-8"},
-		"a script":                 {http.MethodGet, "/console/app-ABC.js", 200, "console.log", "public, max-age=31536000, immutable", "text/javascript; charset=utf-8"},
-		"the headers of a script":  {http.MethodHead, "/console/app-ABC.js", 200, "", "public, max-age=31536000, immutable", "text/javascript; charset=utf-8"},
-		"a script of another time": {http.MethodGet, "/console/app-OLD.js", 404, "a newer one is at /console/", "", "text/plain; charset=utf-8"},
+		"a script":                 {http.MethodGet, "/console/app-63A35Q2K.js", 200, "console.log", "public, max-age=31536000, immutable", "text/javascript; charset=utf-8"},
+		"the headers of a script":  {http.MethodHead, "/console/app-63A35Q2K.js", 200, "", "public, max-age=31536000, immutable", "text/javascript; charset=utf-8"},
+		"a script of another time": {http.MethodGet, "/console/app-YYVMSUPS.js", 404, "a newer one is at /console/", "", "text/plain; charset=utf-8"},
+		"a file without a hash":    {http.MethodGet, "/console/licences.txt", 200, "MIT", "no-cache", "text/plain; charset=utf-8"},
 		"a folder":                 {http.MethodGet, "/console/dist/index.html", 404, "no such file", "", "text/plain; charset=utf-8"},
 		"a write":                  {http.MethodPost, "/console/", 405, "only read", "", "text/plain; charset=utf-8"},
 		"the root":                 {http.MethodGet, "/", 307, "", "", ""},
@@ -71,8 +73,8 @@ func TestServes(t *testing.T) {
 func TestCompressedAndKnown(t *testing.T) {
 	t.Parallel()
 	h := newFiles(bundle)
-	plain := ask(t, h, http.MethodGet, "/console/app-ABC.js").Body.String()
-	got := ask(t, h, http.MethodGet, "/console/app-ABC.js", "Accept-Encoding", "gzip, br")
+	plain := ask(t, h, http.MethodGet, "/console/app-63A35Q2K.js").Body.String()
+	got := ask(t, h, http.MethodGet, "/console/app-63A35Q2K.js", "Accept-Encoding", "gzip, br")
 	r, err := gzip.NewReader(got.Body)
 	if err != nil {
 		t.Fatal(err)

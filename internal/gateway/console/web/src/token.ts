@@ -7,7 +7,11 @@ export function takeFromAddress(): void {
   const parts = location.hash.replace(/^#/, '').split('&');
   const at = parts.findIndex((p) => p.startsWith('token='));
   if (at < 0) return;
-  setToken(decodeURIComponent(parts[at]!.slice('token='.length)));
+  try {
+    setToken(decodeURIComponent(parts[at]!.slice('token='.length)));
+  } catch {
+    // a link that somebody cut: the page asks for a token as without one
+  }
   parts.splice(at, 1);
   const rest = parts.join('&');
   history.replaceState(null, '', location.pathname + location.search + (rest ? '#' + rest : ''));
