@@ -68,6 +68,7 @@ func (o *ownRights) look(ctx context.Context) {
 	user, have, err := streams.OwnRights[access.NATSRights](ctx, o.nc)
 	if errors.Is(err, streams.ErrDenied) {
 		o.denied = reconnects
+		o.found.Store(nil) // what lacked before may be there now
 	}
 	if err != nil { // what was found stays; who is asked by this process says that NATS is away
 		return

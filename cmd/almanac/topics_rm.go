@@ -168,14 +168,15 @@ func unwatched(ctx context.Context, reg *registry.Registry, topic string) error 
 	if err != nil {
 		return err
 	}
+	own := topic == schemas.TopicAlerts || topic == schemas.TopicAlertCalls // of every rule
 	var by []string
 	for i := range groups {
-		if slices.ContainsFunc(groups[i].Rules, func(r alerts.Rule) bool { return r.Topic == topic }) {
+		if slices.ContainsFunc(groups[i].Rules, func(r alerts.Rule) bool { return r.Topic == topic || own }) {
 			by = append(by, groups[i].Name)
 		}
 	}
 	if len(by) == 0 {
 		return nil
 	}
-	return fmt.Errorf("rules of alerts watch topic %q, and nothing was removed: take them out of the groups %s (`almanac alerts apply`), or remove these (`almanac alerts rm %s`)", topic, strings.Join(by, ", "), by[0])
+	return fmt.Errorf("rules of alerts watch or need topic %q, and nothing was removed: take them out of the groups %s (`almanac alerts apply`), or remove these (`almanac alerts rm %s`)", topic, strings.Join(by, ", "), by[0])
 }

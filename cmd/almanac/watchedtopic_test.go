@@ -14,7 +14,7 @@ func TestWatchedTopicStays(t *testing.T) {
 	if r.code != exitFailed {
 		t.Errorf("exit %d: %s%s", r.code, r.out, r.err)
 	}
-	contains(t, r.err, `rules of alerts watch topic "shop"`, "sales", "almanac alerts rm sales")
+	contains(t, r.err, `rules of alerts watch or need topic "shop"`, "sales", "almanac alerts rm sales")
 	b.ok("", "topics", "show", "shop")
 	b.ok("", "topics", "rm", "shop", "--dry-run")
 	b.ok("", "alerts", "rm", "sales")
