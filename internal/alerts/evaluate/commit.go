@@ -255,7 +255,7 @@ func refused(err error) bool {
 	return false
 }
 
-// reopen has the next delivery open its topics anew: they may have been removed and declared since. What was not stored
+// reopen has the next delivery open its topics again: they may have been removed and declared since. What was not stored
 // is in the outbox.
 func (e *Evaluator) reopen() {
 	if e.events != nil {
