@@ -25,12 +25,12 @@ async function open(address, options = {}) {
 
 const at = (fragment, base = told.base) => `${base}/console/#/${fragment}`
 
-async function send(events) {
-  const answer = await fetch(`${told.base}/v1/topics/app/events?ack=stored`, {
-    method: 'POST', headers: {'Content-Type': 'application/x-ndjson', Authorization: 'Bearer ' + told.token}, body: events.map((e) => JSON.stringify(e)).join('\n'),
-  })
-  assert.equal(answer.status, 200, await answer.text())
+async function call(method, path, type, body) {
+  const answer = await fetch(told.base + path, {method, headers: {'Content-Type': type, Authorization: 'Bearer ' + told.token}, body})
+  assert.ok(answer.ok, await answer.text())
 }
+
+const send = (events) => call('POST', '/v1/topics/app/events?ack=stored', 'application/x-ndjson', events.map((e) => JSON.stringify(e)).join('\n'))
 
 /** until waits for a condition that no locator says. */
 async function until(page, what, f) {
@@ -200,6 +200,25 @@ const scenarios = {
     await page.getByText('Almanac does not answer.').waitFor({state: 'detached'})
     await page.getByText('meanwhile', {exact: true}).waitFor()
     assert.equal(await page.getByRole('grid', {name: 'Live events'}).getByRole('row').count(), 2)
+  },
+  async 'newer events are told of, and brought by a click'() {
+    const page = await open(at("search?topic=app&from=all&where=service+in+('bank',+'later')"))
+    await found(page, '200 of 320 events')
+    await list(page).evaluate((e) => e.scrollTo(0, 40 * 23 + 5))
+    const read = rows(page).filter({hasText: 'order 540 placed'})
+    const before = await until(page, 'a row that is read', async () => (await read.count()) === 1 && read.boundingBox())
+    await send(Array.from({length: 3}, (_, i) => ({service: 'later', message: `came later ${i}`})))
+    await page.getByRole('button', {name: '3 newer events'}).click()
+    await found(page, '203 of 323 events')
+    await page.getByRole('button', {name: '3 newer events'}).waitFor({state: 'detached'})
+    assert.equal((await read.boundingBox()).y, before.y)
+    await list(page).evaluate((e) => e.scrollTo(0, 0))
+    await list(page).getByText('came later 2').waitFor()
+    assert.match(await rows(page).first().innerText(), /came later/)
+    await send([{service: 'later', message: 'the last'}, {service: 'other', message: 'not this'}])
+    await page.getByRole('button', {name: '1 newer event', exact: true}).click()
+    await list(page).getByText('the last').waitFor()
+    await page.getByRole('region', {name: 'Events over time, 324 in all'}).waitFor()
   },
   async 'a token is asked for, and proves'() {
     const page = await open(at('proof'))

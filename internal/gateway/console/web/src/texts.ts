@@ -79,6 +79,8 @@ export const texts = {
     wrap: 'Wrap',
     export: 'Export',
     exportHint: 'All that matches',
+    newer: (n: number, text: string) => (n === 1 ? '1 newer event' : `${text} newer events`),
+    newerHint: 'They are added above. What you read stays where it is.',
     older: 'Load older',
     end: 'No older events in this range',
     full: 'The list holds no more. Narrow the range or the filter.',

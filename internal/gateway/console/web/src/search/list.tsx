@@ -18,6 +18,7 @@ type Props = {
   columns: string[];
   wrap: boolean;
   stale: boolean;
+  above: number;
   chosen: number;
   open: (e: Row) => void;
   near: () => void;
@@ -25,7 +26,7 @@ type Props = {
   reset: string;
 };
 
-export function EventList({rows, columns, wrap, stale, chosen, open, near, foot, reset}: Props): JSX.Element {
+export function EventList({rows, columns, wrap, stale, above, chosen, open, near, foot, reset}: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [seen, setSeen] = useState(600);
@@ -35,13 +36,25 @@ export function EventList({rows, columns, wrap, stale, chosen, open, near, foot,
     return () => sized.disconnect();
   }, []);
   useEffect(() => box.current?.scrollTo({top: 0}), [reset]);
+  // Rows that come above leave those that are read where they are, but for a list that is at its top. Wrapped lines
+  // are held by the browser.
+  const was = useRef({above, reset});
+  useLayoutEffect(() => {
+    const came = was.current.reset === reset ? above - was.current.above : 0;
+    was.current = {above, reset};
+    const b = box.current!;
+    if (came > 0 && !wrap && b.scrollTop > 0) {
+      b.scrollTop += came * rowHeight;
+      setTop(b.scrollTop);
+    }
+  }, [above, reset]);
   useEffect(() => {
     const at = chosen * rowHeight;
     const b = box.current;
     if (!b || wrap || chosen < 0) return;
     if (at < b.scrollTop) b.scrollTop = at;
     else if (at + 2 * rowHeight > b.scrollTop + b.clientHeight) b.scrollTop = at + 2 * rowHeight - b.clientHeight;
-  }, [chosen]);
+  }, [chosen - above]);
   const scroll = () => {
     const b = box.current!;
     setTop(b.scrollTop);

@@ -15,14 +15,18 @@ type Props = {
   columns: string[];
   wrap: boolean;
   setWrap: (on: boolean) => void;
+  newer: {count: number; error?: Error; load: () => void} | undefined;
   notes: (string | undefined)[];
 };
 
-export function ListHead({topic, asked, shown, count, busy, columns, wrap, setWrap, notes}: Props): JSX.Element {
+export function ListHead({topic, asked, shown, count, busy, columns, wrap, setWrap, newer, notes}: Props): JSX.Element {
   const said = notes.filter(Boolean).join(' ');
   return (
     <div class="list-head">
       <span class="found" role="status">{busy && !shown ? texts.loading : countText(shown, count)}</span>
+      {newer && newer.count > 0 && (
+        <button class="newer-bar" title={newer.error?.message ?? texts.list.newerHint} onClick={newer.load}>{newer.error ? `${newer.error.message} ${texts.retry}` : texts.list.newer(newer.count, number(newer.count))}</button>
+      )}
       {said && <span class="note" title={said}>{said}</span>}
       <span class="row end">
         {columns.map((c) => (

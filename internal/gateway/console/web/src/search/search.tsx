@@ -16,6 +16,7 @@ import {FilterBar} from './filterbar';
 import {HistogramView} from './histogram';
 import {EventList} from './list';
 import {ListHead} from './listhead';
+import {useNewer} from './newer';
 import {RangePicker} from './range';
 import {TopicPicker} from './topics';
 
@@ -34,17 +35,18 @@ export function Search({topics, topic, query}: Props): JSX.Element {
   const now = useMemo(() => Date.now(), [search]);
   const asked = {from: from === 'all' ? undefined : from, to, where};
 
-  // All time is as long as the topic's shards: a histogram needs an end.
-  const span = useLoad(topic.name + round, (signal) => get<Shards>('v1/shards', {topic: topic.name}, signal).then(spanOf));
   const events = useLoad(search, (signal) => get<Page>(topicPath(topic.name, 'events'), {...asked, limit: pageSize}, signal));
+  const newer = useNewer(topic.name, asked, events.value);
+  // All time is as long as the topic's shards: a histogram needs an end.
+  const span = useLoad(topic.name + round + '/' + newer.round, (signal) => get<Shards>('v1/shards', {topic: topic.name}, signal).then(spanOf));
   const filled = span.value && from === 'all' ? {from: new Date(span.value[0]).toISOString(), to: new Date(span.value[1] + 1).toISOString(), where} : asked;
   const ready = from !== 'all' || !!span.value;
-  const bars = useLoad(search + by + ready, ready ? (signal) => get<Histogram>(topicPath(topic.name, 'histogram'), {...filled, by, buckets: 90}, signal) : undefined);
+  const bars = useLoad(search + by + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => get<Histogram>(topicPath(topic.name, 'histogram'), {...filled, by, buckets: 90}, signal) : undefined);
   const fields = facetFields(topic, query['facets']);
-  const facets = useLoad(search + fields.join(), (signal) => get<Facets>(topicPath(topic.name, 'facets'), {...asked, fields: fields.join(','), n: 8}, signal));
+  const facets = useLoad(search + fields.join() + newer.round, (signal) => get<Facets>(topicPath(topic.name, 'facets'), {...asked, fields: fields.join(','), n: 8}, signal));
 
   const older = useOlder(topic.name, asked, search, events.value);
-  const rows = older.rows;
+  const rows = useMemo(() => [...newer.rows, ...older.rows], [newer.rows, older.rows]);
   const [chosen, choose] = useState<Row | undefined>();
   const [wrap, setWrap] = useState(query['wrap'] === '1');
   const columns = (query['cols'] ?? 'service').split(',').filter(Boolean);
@@ -58,13 +60,15 @@ export function Search({topics, topic, query}: Props): JSX.Element {
   const run = () => setRound((n) => n + 1);
   const bar = useRef<HTMLInputElement>(null);
   const at = chosen ? rows.findIndex((r) => keyOf(r) === keyOf(chosen)) : -1;
-  const [near, setNear] = useState(0);
-  useEffect(() => setNear(0), [search]);
+  const above = newer.rows.length;
+  const [row, setRow] = useState(0); // the one that the keys are at, from the first of the first page: it stays it when others come above
+  const near = row + above;
+  useEffect(() => setRow(0), [search]);
   useKeys((key) => {
     const step = {j: 1, ArrowDown: 1, k: -1, ArrowUp: -1}[key];
     if (step && rows.length) {
       const next = Math.min(Math.max((at >= 0 ? at : near) + step, 0), rows.length - 1);
-      setNear(next);
+      setRow(next - above);
       if (chosen) open(rows[next]);
       return true;
     }
@@ -95,11 +99,11 @@ export function Search({topics, topic, query}: Props): JSX.Element {
       <div class="columns">
         <FacetList topic={topic} where={where} fields={fields} data={facets.value} busy={facets.busy} error={facets.error} range={asked} add={add} />
         <section class="results" aria-label={texts.list.name}>
-          <ListHead topic={topic} asked={asked} shown={rows.length} count={count} busy={events.busy} columns={columns} wrap={wrap} setWrap={setWrap} notes={[events.value?.notice, ...(events.value?.notes ?? [])]} />
+          <ListHead topic={topic} asked={asked} shown={rows.length} count={count} busy={events.busy} columns={columns} wrap={wrap} setWrap={setWrap} newer={rows.length < maxRows ? newer : undefined} notes={[events.value?.notice, ...(events.value?.notes ?? [])]} />
           {events.error && wrong ? <Empty title={texts.filter.correct} hint={texts.filter.language} />
             : events.error ? <Problem error={events.error} again={run} />
             : !rows.length && !events.busy ? <Nothing topic={topic} span={span.value} where={where} from={from} />
-            : <EventList rows={rows} columns={columns} wrap={wrap} stale={events.busy} chosen={at >= 0 ? at : near} open={open} near={older.load} foot={older.foot} reset={search} />}
+            : <EventList rows={rows} columns={columns} wrap={wrap} stale={events.busy} above={above} chosen={at >= 0 ? at : near} open={open} near={older.load} foot={older.foot} reset={search} />}
         </section>
         {chosen && <Drawer key={keyOf(chosen)} topic={topic} event={chosen} columns={columns} add={add} close={() => open(undefined)} open={open} />}
       </div>
