@@ -244,6 +244,18 @@ const scenarios = {
     await page.getByText('Ready', {exact: true}).waitFor()
     await page.getByRole('cell', {name: 'EVENTS'}).waitFor()
     await page.getByRole('cell', {name: 'router'}).waitFor()
+    await page.getByText(/^Almanac \S+ · NATS \d\S* · ClickHouse \d\S*$/).waitFor()
+    await page.getByRole('region', {name: 'Inputs'}).getByRole('row').filter({hasText: 'app'}).getByText(/ ago$/).waitFor()
+    await page.getByRole('region', {name: 'Alerts'}).getByText('No rules are declared.').waitFor()
+    await call('PUT', '/v1/alerts/rules/page', 'application/json', JSON.stringify({topic: 'app', rules: [{alert: 'Burning', where: "service = 'fire'", window: '1h', condition: '>= 1', by: 'user_id', annotations: {summary: 'call <b>help</b>'}}]}))
+    await page.getByText('None of 1 rules is pending or fires.').waitFor()
+    await send([{service: 'fire', user_id: 'u-\u202E1', message: 'it burns'}])
+    const fires = page.getByRole('row').filter({hasText: 'Burning'})
+    await fires.getByRole('cell', {name: 'firing'}).waitFor()
+    assert.match(await fires.innerText(), /call <b>help<\/b>/)
+    assert.match(await fires.innerText(), /user_id u-U\+202E1/)
+    await call('DELETE', '/v1/alerts/rules/page', 'application/json')
+    await fires.waitFor({state: 'detached'})
   },
   async 'below a path prefix'() {
     const proxy = http.createServer((q, s) => {

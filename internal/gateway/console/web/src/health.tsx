@@ -1,6 +1,7 @@
 // How Almanac is: also while ClickHouse or NATS is away.
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
+import {AlertsCard} from './alerts';
 import type {Status} from './api';
 import {address, get} from './client';
 import {useEvery} from './load';
@@ -31,7 +32,7 @@ export function Health(): JSX.Element {
       <section class={'card ready ' + (ready?.ready ? 'good' : 'bad')} role="status">
         <div class="row">
           <span class="light"><i /><b>{!ready ? texts.loading : ready.ready ? texts.health.ready : texts.health.notReady}</b></span>
-          {version && <span class="faint end">{texts.health.version} {version.version}</span>}
+          <span class="faint end">{versions(version, status)}</span>
         </div>
         {ready && ready.reasons.length > 0 && <ul>{ready.reasons.map((r) => <li key={r}>{r}</li>)}</ul>}
         {status?.away.map((a) => <p key={a.server} class="warned">{texts.health.away(a.server, a.since)}: {a.why}</p>)}
@@ -39,6 +40,7 @@ export function Health(): JSX.Element {
       {error && !status && <Problem error={error} again={look} />}
       {status && (
         <div class="cards">
+          <AlertsCard every={every} />
           <section class="card wide">
             <h2>{texts.health.lag}</h2>
             <div class="scrolled">
@@ -63,6 +65,7 @@ export function Health(): JSX.Element {
               </table>
             </div>
           </section>
+          <Inputs inputs={status.inputs} />
           <section class="card">
             <h2>{texts.health.streams}</h2>
             <table>
@@ -94,7 +97,41 @@ export function Health(): JSX.Element {
 
 const topicsOf = (s: Status) => [...new Set([...(s.lag?.topics ?? []).map((t) => t.topic), ...(s.state?.topics ?? []).map((t) => t.topic)])].sort();
 
+const versions = (v: Version | undefined, s: Status | undefined) =>
+  [v && `Almanac ${v.version}`, s?.servers.nats && `NATS ${s.servers.nats}`, s?.servers.clickhouse && `ClickHouse ${s.servers.clickhouse}`].filter(Boolean).join(' \u00b7 ');
+
+/** Inputs are what came by this gateway since it began, the latest first. */
+function Inputs({inputs}: {inputs: Status['inputs']}): JSX.Element {
+  const sorted = [...inputs].sort((a, b) => a.last_event_seconds_ago - b.last_event_seconds_ago);
+  return (
+    <section class="card wide" aria-label={texts.health.inputs}>
+      <h2 title={texts.health.inputsHint}>{texts.health.inputs}</h2>
+      {!sorted.length ? <p class="faint">{texts.health.noInputs}</p> : (
+        <div class="scrolled">
+          <table>
+            <thead><tr><th>{texts.health.input}</th><th>{texts.health.topic}</th><th class="n">{texts.health.lastEvent}</th><th class="n">{texts.health.rate}</th><th class="n">{texts.health.events}</th></tr></thead>
+            <tbody>
+              {sorted.map((i) => (
+                <tr key={i.input + '/' + i.topic}>
+                  <td>{i.input}</td>
+                  <td>{i.topic}</td>
+                  <td class="n" title={i.last_event}>{texts.alerts.ago(seconds(i.last_event_seconds_ago))}</td>
+                  <td class="n">{texts.tail.rate(rate(i.events_per_second))}</td>
+                  <td class="n">{number(i.events)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const rate = (n: number) => (n >= 10 || n === 0 ? number(Math.round(n)) : n.toFixed(n < 0.1 ? 2 : 1));
+
+/** Waits is what is on the way, by how long the oldest of it has waited. */
 function Waits({n, s}: {n: number | undefined; s: number | undefined}): JSX.Element {
   if (n === undefined) return <td class="n faint">{texts.health.unknown}</td>;
-  return <td class={'n' + ((s ?? 0) > 30 ? ' warned' : '')}>{number(n)}{n > 0 && s !== undefined ? ` (${seconds(s)})` : ''}</td>;
+  return <td class={'n' + ((s ?? 0) > 30 ? ' warned' : '')}>{n > 0 && s !== undefined ? `${seconds(s)} ` : ''}<span class={n > 0 ? 'faint' : ''}>{n > 0 ? texts.health.waiting(number(n)) : texts.health.nothing}</span></td>;
 }
