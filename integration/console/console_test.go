@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 	built "github.com/almanac-events/almanac/internal/gateway/console"
@@ -133,8 +135,31 @@ func up(t *testing.T) (address, token string) {
 	case <-time.After(maxWait):
 		t.Fatal(errors.New("almanac up is not ready"))
 	}
+	bury(t, data)
 	if token, err = keep.ReadLocal(filepath.Join(data, embedded.LocalTokenName)); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSuffix(address, built.Path), token
+}
+
+// bury publishes what no router can route: two messages that become dead letters.
+func bury(t *testing.T, data string) {
+	t.Helper()
+	a, err := embedded.ReadAddresses(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(a.NATS, nats.Timeout(maxWait))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for _, text := range []string{"garbage <b>one</b>", "garbage \u202etwo"} {
+		if err := nc.Publish("events.app.2026-11.0", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.FlushTimeout(maxWait); err != nil {
+		t.Fatal(err)
+	}
 }

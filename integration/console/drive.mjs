@@ -1,4 +1,4 @@
-// Drives the page as a person does. Each scenario is printed as a line of JSON, with why it failed if it did.
+// Drives the page as a person does, of an Almanac with two dead letters. Each scenario is printed as a line of JSON, with why it failed if it did.
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import {createRequire} from 'node:module'
@@ -230,6 +230,33 @@ const scenarios = {
     await page.getByRole('button', {name: /active/}).first().click()
     await page.getByRole('link', {name: 'Search this shard'}).click()
     await until(page, 'the events of the shard', async () => (await rows(page).count()) > 0)
+  },
+  async 'dead letters, sent again and dropped once their reason is typed'() {
+    const page = await open(at('proof'))
+    const dead = page.getByRole('region', {name: 'Dead letters'})
+    await dead.getByText('To see them needs a token with the role operate.').waitFor()
+    await page.getByRole('button', {name: 'Token', exact: true}).click()
+    await page.getByRole('dialog').getByRole('textbox', {name: 'Token'}).fill(told.token)
+    await page.getByRole('button', {name: 'Use it'}).click()
+    const reason = dead.getByRole('button', {name: /^app not-json 2 letters, /})
+    await reason.click()
+    for (const [i, text] of ['garbage <b>one</b>', 'garbage U+202Etwo'].entries()) {
+      await dead.getByRole('article').nth(i).getByRole('button', {name: 'Payload'}).click()
+      await dead.getByText(text).waitFor()
+    }
+    await dead.getByRole('button', {name: 'Send again'}).click()
+    await dead.getByLabel('To send 2 letters again').fill('not-json')
+    await dead.getByRole('button', {name: 'Send them again'}).click()
+    await dead.getByText(/^0 sent again, 0 dropped, 2 kept: /).waitFor() // they are not JSON still
+    await reason.click()
+    await dead.getByRole('button', {name: 'Drop'}).click()
+    const sure = dead.getByRole('button', {name: 'Drop them'})
+    await dead.getByLabel('To drop 2 letters for good').fill('not')
+    assert.ok(await sure.isDisabled())
+    await dead.getByLabel('To drop 2 letters for good').fill('not-json')
+    await sure.click()
+    await dead.getByText(/^0 sent again, 2 dropped, 0 kept$/).waitFor()
+    await dead.getByText('There are none').waitFor()
   },
   async 'a token in the address goes from it at once'() {
     const page = await open(`${told.base}/console/#token=${told.token}`)

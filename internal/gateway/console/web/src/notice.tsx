@@ -10,7 +10,7 @@ export function Problem({error, again}: {error: Error; again?: () => void}): JSX
   if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
     return (
       <Empty title={error.message} hint={error.hint}>
-        <TokenForm done={again ?? answersAgain} />
+        <TokenForm done={() => { again?.(); answersAgain(); }} />
       </Empty>
     );
   }

@@ -4,6 +4,7 @@ import {useState} from 'preact/hooks';
 import {write} from './address';
 import type {Proof as Proven, Shards, Topic} from './api';
 import {get, post, Refused} from './client';
+import {DeadCard} from './dead';
 import {type Loaded, useLoad} from './load';
 import {Empty, Problem} from './notice';
 import {texts} from './texts';
@@ -18,6 +19,7 @@ export function Proof({topics}: {topics: Topic[]}): JSX.Element {
   return (
     <div class="page">
       <ProofCard shards={shards} />
+      <DeadCard />
       {shards.error && !shards.value && <Problem error={shards.error} again={shards.again} />}
       {shards.value && !all.length && <Empty title={texts.proof.empty} />}
       {all.length > 0 && <p class="faint">{texts.proof.hint}</p>}

@@ -160,6 +160,17 @@ export const texts = {
     accepted: 'accepted', stored: 'stored', pending: 'on the way', dead: 'dead letters', missing: 'missing', doubled: 'twice', erased: 'erased', dropped: 'dropped by retention', took: 'took',
     rows: 'rows', bytes: 'size', range: 'events from', until: 'to', status: 'state', written: 'last write', why: 'closed for', head: 'frames stored', volume: 'volume',
   },
+  dead: {
+    name: 'Dead letters', payload: 'Payload',
+    none: 'There are none: all that was accepted could be routed.',
+    mayNot: 'To see them needs a token with the role operate.',
+    held: (letters: string, events: string) => `${letters} letters, ${events} events`,
+    first: (n: string, of: string) => `the oldest ${n} of ${of}`,
+    retry: 'Send again\u2026', drop: 'Drop\u2026',
+    confirm: (what: 'retry' | 'drop', n: string, reason: string) => `${what === 'retry' ? `To send ${n} letters again` : `To drop ${n} letters for good`}, type ${reason}`,
+    go: (what: 'retry' | 'drop') => (what === 'retry' ? 'Send them again' : 'Drop them'),
+    done: (retried: string, dropped: string, kept: string, why: string) => `${retried} sent again, ${dropped} dropped, ${kept} kept${why && ': ' + why}`,
+  },
   send: {
     name: 'Send events',
     hint: 'Paste one of these into a shell on this machine. What arrives is shown below.',
