@@ -1,5 +1,6 @@
 // Drives the page as a person does, of an Almanac with two dead letters. Each scenario is printed as a line of JSON, with why it failed if it did.
 import assert from 'node:assert/strict'
+import {readFile} from 'node:fs/promises'
 import http from 'node:http'
 import {createRequire} from 'node:module'
 import {join} from 'node:path'
@@ -220,6 +221,35 @@ const scenarios = {
     await list(page).getByText('the last').waitFor()
     await page.getByRole('region', {name: 'Events over time, 324 in all'}).waitFor()
   },
+  async 'SQL'() {
+    const page = await open(at('sql'))
+    const statement = page.getByRole('textbox', {name: 'Statement'})
+    await page.getByRole('complementary', {name: 'Tables'}).getByText('app', {exact: true}).click()
+    await statement.fill('SELECT  FROM app')
+    await statement.evaluate((e) => e.setSelectionRange(7, 7))
+    await page.getByRole('button', {name: 'Insert service'}).first().click()
+    assert.equal(await statement.inputValue(), 'SELECT service FROM app')
+    await statement.fill("SELECT service, count() AS n, max(if(user_id = '<b>u</b>', user_id, '')) AS u, NULL AS nothing FROM app WHERE service IN ('bank', 'evil') GROUP BY service ORDER BY n DESC")
+    await page.keyboard.press('Control+Enter')
+    const answer = page.getByRole('table', {name: 'Answer'})
+    assert.deepEqual(await until(page, 'two rows', async () => (await answer.getByRole('row').count()) === 3 && answer.getByRole('cell').allInnerTexts()), ['bank', '320', '', 'NULL', 'evil', '4', '<b>u</b>', 'NULL'])
+    await page.getByText(/^2 rows in .* s; [\d,]+ rows, .* read when the answer began$/).waitFor()
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: 'Download CSV'}).click()])
+    assert.match(await readFile(await file.path(), 'utf8'), /^"service","n","u","nothing"\n"bank",320,/)
+    await page.reload()
+    assert.match(await statement.inputValue(), /^SELECT service, count/)
+    await statement.fill('SELECT number FROM numbers(5000)')
+    await page.getByRole('button', {name: 'Run'}).click()
+    await page.getByText('The page holds no more of the answer.').waitFor()
+    assert.equal(await answer.getByRole('row').count(), 1001)
+    await statement.fill('SELECT nope FROM app')
+    await page.getByRole('button', {name: 'Run'}).click()
+    await page.getByRole('alert').getByText(/nope/).first().waitFor()
+    await statement.fill('SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1')
+    await page.getByRole('button', {name: 'Run'}).click()
+    await page.getByRole('button', {name: 'Cancel'}).click()
+    await page.getByRole('alert').getByText('the statement was cancelled').waitFor()
+  },
   async 'a token is asked for, and proves'() {
     const page = await open(at('proof'))
     await page.getByRole('button', {name: 'Verify now'}).click()
@@ -298,7 +328,7 @@ const scenarios = {
   async 'a narrow window'() {
     const page = await open(at('search?topic=app&from=all'), {viewport: {width: 360, height: 700}})
     await rows(page).first().waitFor()
-    for (const to of ['search', 'tail', 'proof', 'health', 'send']) {
+    for (const to of ['search', 'tail', 'sql', 'proof', 'health', 'send']) {
       await page.evaluate((to) => (location.hash = '#/' + to + '?topic=app&from=all'), to)
       await page.locator(`nav a[aria-current]`).getByText(to, {exact: false}).waitFor()
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${to} is wider than the window`)

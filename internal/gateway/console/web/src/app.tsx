@@ -10,13 +10,14 @@ import {Empty, Problem, TokenForm} from './notice';
 import {Proof} from './proof';
 import {Search} from './search/search';
 import {Send} from './send';
+import {SQL} from './sql';
 import {Tail} from './tail';
 import {texts} from './texts';
 import {applyTheme, nextTheme, theme} from './theme';
 import {inUTC, setUTC} from './time';
 import {token} from './token';
 
-const pages = ['search', 'tail', 'proof', 'health', 'send'] as const;
+const pages = ['search', 'tail', 'sql', 'proof', 'health', 'send'] as const;
 type Page = (typeof pages)[number];
 
 export function App(): JSX.Element {
@@ -39,7 +40,7 @@ export function App(): JSX.Element {
   useKeys((key) => {
     if (waiting.current) {
       waiting.current = false;
-      const to = {s: 'search', t: 'tail', p: 'proof', h: 'health', i: 'send'}[key];
+      const to = {s: 'search', t: 'tail', q: 'sql', p: 'proof', h: 'health', i: 'send'}[key];
       if (to) return go({page: to, query: keep(address.query)}), true;
     }
     if (key === 'g') return (waiting.current = true);
@@ -74,6 +75,7 @@ export function App(): JSX.Element {
       {away && <div class="banner" role="alert"><b>{texts.unreachable}</b> {texts.unreachableHint}</div>}
       <main>
         {page === 'health' ? <Health />
+          : page === 'sql' ? <SQL asked={address.query['sql'] ?? ''} />
           : topics.error && !topics.value ? <Problem error={topics.error} again={again} />
           : !topics.value ? <div class="loading" role="status">{texts.loading}</div>
           : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint} />

@@ -22,6 +22,13 @@ export class Unreachable extends Error {
   }
 }
 
+/** Broken says that an answer began and did not end. */
+export class Broken extends Error {
+  constructor() {
+    super(texts.broken);
+  }
+}
+
 export type Query = Record<string, string | number | undefined>;
 
 export function address(path: string, query: Query = {}): string {

@@ -3,6 +3,7 @@ import {useState} from 'preact/hooks';
 import {go} from '../address';
 import type {Topic} from '../api';
 import {ask, topicPath} from '../client';
+import {save} from '../save';
 import {texts} from '../texts';
 import {number} from '../time';
 
@@ -73,12 +74,4 @@ function ExportMenu({topic, asked}: {topic: Topic; asked: Props['asked']}): JSX.
     }
   };
   return <button class="ghost" title={texts.list.exportHint} onClick={run}>{stop ? `${progress} \u2715` : progress || texts.list.export}</button>;
-}
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
