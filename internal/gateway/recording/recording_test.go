@@ -20,7 +20,7 @@ func TestAsks(t *testing.T) {
 	not := []string{
 		"GET /clickhouse/ping", "GET /metrics", "GET /openapi.yaml",
 		"POST /mcp", // which asks routes that are recorded
-		"POST /v1/topics/{topic}/events", "POST /v1/verify", "POST /v1/erasures/{id}/resume", "POST /v1/dead/retry", "POST /v1/dead/drop", "DELETE /v1/jobs/{id}",
+		"POST /v1/topics/{topic}/events", "POST /v1/verify", "POST /v1/erasures/{id}/resume", "POST /v1/dead/retry", "POST /v1/dead/drop", "DELETE /v1/jobs/{id}", "DELETE /v1/sql/{id}",
 		"POST /v1/documents/{topic}", "POST /v1/documents/{topic}/batch", "PUT /v1/documents/{topic}/{id}", "DELETE /v1/documents/{topic}/{id}", "POST /v1/documents/{topic}/{id}/lock", "DELETE /v1/documents/{topic}/{id}/lock",
 		"PUT /v1/alerts/rules/{group}", "DELETE /v1/alerts/rules/{group}", "PUT /v1/timers/{group}/config", "POST /v1/timers/{group}", "DELETE /v1/timers/{group}/{id}",
 	}
