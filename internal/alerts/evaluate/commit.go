@@ -26,6 +26,18 @@ const (
 	maxNoticeBytes = 128 << 10
 )
 
+// maxAlertBytes bounds the alerts of a topic as JSON: with the outbox they are one message of NATS, of 1 MiB at most.
+const maxAlertBytes = 768 << 10
+
+// named is how many bytes an alert has there, within a few: its names, of which JSON makes some bytes six, and its key, sum and times.
+func named(n *decide.Notice) int {
+	text, _ := json.Marshal(n.Group + n.Rule) // texts always have a JSON form
+	return len(text) + alertBytes
+}
+
+// alertBytes is what an alert has beside its names: a key of 26, a sum of 64, a state, three times of 19 and the words of JSON.
+const alertBytes = 260
+
 // newKey names a transition.
 func newKey() string { return rand.Text() }
 
@@ -125,16 +137,17 @@ func (r *run) take(n decide.Notice) (left bool) {
 			delete(rr.keys, n.Value)
 		}
 		return false
-	case at < 0 && len(r.state.Alerts) >= alerts.MaxTopicAlerts:
+	case at < 0 && (len(r.state.Alerts) >= alerts.MaxTopicAlerts || r.bytes+named(&n) > maxAlertBytes):
 		delete(rr.alerts, n.Value)
-		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: the topic has %d alerts, which is the limit; group %q, rule %q has another", ErrLeftOut, alerts.MaxTopicAlerts, n.Group, n.Rule))
+		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: the topic has %d alerts of %d bytes, the limits are %d and %d; group %q, rule %q has another", ErrLeftOut, len(r.state.Alerts), r.bytes, alerts.MaxTopicAlerts, maxAlertBytes, n.Group, n.Rule))
 		return true
 	}
-	named := decide.Named{Alert: rr.alerts[n.Value], Group: n.Group, Rule: n.Rule, Sum: rr.rule.Sum(), Key: n.Key}
+	now := decide.Named{Alert: rr.alerts[n.Value], Group: n.Group, Rule: n.Rule, Sum: rr.rule.Sum(), Key: n.Key}
 	if at >= 0 {
-		r.state.Alerts[at] = named
+		r.state.Alerts[at] = now
 	} else {
-		r.state.Alerts = append(r.state.Alerts, named)
+		r.state.Alerts = append(r.state.Alerts, now)
+		r.bytes += named(&n)
 	}
 	rr.keys[n.Value] = n.Key
 	return false
@@ -165,6 +178,10 @@ func (r *run) save(ctx context.Context) error {
 	text, err := json.Marshal(&r.state)
 	if err != nil {
 		return err
+	}
+	r.bytes = 0
+	for i := range r.state.Alerts {
+		r.bytes += named(&decide.Notice{Group: r.state.Alerts[i].Group, Rule: r.state.Alerts[i].Rule})
 	}
 	r.job.State, r.job.UpdatedAt = text, time.Now().UTC()
 	if err := r.e.cfg.Registry.SaveJob(ctx, &r.job); err != nil {

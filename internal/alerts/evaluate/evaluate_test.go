@@ -1,8 +1,10 @@
 package evaluate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -370,5 +372,23 @@ func TestEventThatCannotBeStored(t *testing.T) {
 	g.rounds(e, g.has("FailedLogins u1 firing"))
 	if told := g.told("ops"); !slices.Contains(told, n.Key) {
 		t.Errorf("the receiver is told of %q, and not of %s", told, n.Key)
+	}
+}
+
+// TestAlertBytes holds that what an alert is counted with is no less than it has, whatever its names.
+func TestAlertBytes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "a", strings.Repeat("<", alerts.MaxNameBytes), strings.Repeat("\x01", alerts.MaxNameBytes), strings.Repeat("é", alerts.MaxNameBytes/2)} {
+		a := decide.Named{
+			Alert: decide.Alert{State: decide.Inactive, Since: math.MinInt64, Met: math.MinInt64, At: math.MinInt64},
+			Group: name, Rule: name, Sum: (&alerts.Rule{}).Sum(), Key: newKey(),
+		}
+		text, err := json.Marshal(&a)
+		if counted := named(&decide.Notice{Group: name, Rule: name}); err != nil || len(text)+1 > counted {
+			t.Errorf("%d bytes are counted as %d: %s, %v", len(text), counted, text, err)
+		}
+	}
+	if most := maxAlertBytes + maxNoticeBytes; most > 1<<20-64<<10 {
+		t.Errorf("alerts and outbox may have %d bytes, a message of NATS 1 MiB", most)
 	}
 }

@@ -27,6 +27,7 @@ type run struct {
 	job   registry.Job
 	state decide.Topic
 	saved time.Time
+	bytes int // of state.Alerts as JSON, at most
 	rules []*ruleRun
 	where []*filtered
 	// at is the sequence of SHARDS from which is read on.
@@ -69,7 +70,7 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 			return nil, fmt.Errorf("alerts: what is known of topic %s is not readable: %w; `almanac alerts rm` its groups and apply them again", topic, err)
 		}
 	}
-	r.job = job
+	r.job, r.bytes = job, len(job.State)
 	if r.topic, err = e.cfg.Registry.Topic(ctx, topic); err != nil {
 		return nil, err
 	}
