@@ -39,5 +39,5 @@
 // annotations and receivers are those of the rule at the transition.
 //
 // An erasure: events that it means are not counted from its beginning on. The events of alerts have the group's value, as
-// user_id where the rule groups by user_id, and so have timers: erase the person there too. An alert whose event is gone is forgotten.
+// user_id where the rule groups by user_id, and so have timers: erase the person there too. An alert whose event is gone is forgotten, but for one of a rule without by.
 package alerts

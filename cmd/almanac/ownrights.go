@@ -69,6 +69,9 @@ func (o *ownRights) look(ctx context.Context) {
 	if errors.Is(err, streams.ErrDenied) {
 		o.denied = reconnects
 		o.found.Store(nil) // what lacked before may be there now
+		if reg := o.reg.Load(); reg != nil {
+			reg.Lacks(nil)
+		}
 	}
 	if err != nil { // what was found stays; who is asked by this process says that NATS is away
 		return

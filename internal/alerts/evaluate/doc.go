@@ -11,5 +11,7 @@
 //	      evaluate   each instant up to which all is routed
 //	      commit  the job with the outbox ─▶ events, timers ─▶ the job without
 //
-// A run keeps nothing that it could not read again. Whatever fails ends it, and the next round loads another.
+// A run keeps nothing that it could not read again. Whatever fails ends it, and the next round loads another. But an
+// event that can never be stored is reported and left out, so that it holds up no rule; and where the clock of NATS was
+// set back, load goes back to it.
 package evaluate
