@@ -38,6 +38,7 @@ func (c *cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
+// parseCursor reads a cursor. Collection.begin compares the rest with what is asked for.
 func parseCursor(s string) (*cursor, error) {
 	data, err := base64.RawURLEncoding.DecodeString(s)
 	c := &cursor{}

@@ -60,7 +60,7 @@ var Options = []Option{
 	{Key: "rotate.bytes", Flag: "rotate-bytes", Of: func(t *Topic) any { return &t.Rotate.Bytes }, Size: true,
 		Usage: "`SIZE` that fills a shard (0: never; default 2GiB)"},
 	{Key: "rotate.span", Flag: "rotate-span", Of: func(t *Topic) any { return &t.Rotate.Span },
-		Usage: "`LENGTH` of time that fills a shard (0s: never, the default)",
+		Usage: "`LENGTH` of spans of event time from 1970 on; the first event of a later span begins a shard (0s: never, the default)",
 		Check: func(t *Topic) error { return between("rotate span", t.Rotate.Span, 0, MaxKeepDays*24*time.Hour) }},
 	{Key: "sql_fresh", Flag: "sql-fresh", Of: func(t *Topic) any { return &t.SQLFresh },
 		Usage: fmt.Sprintf("`LENGTH` of time an accepted event may take until SQL has it (1s to 1h; default %s); queries have it at once", DefaultSQLFresh),

@@ -16,6 +16,10 @@ func Reason(err error) string {
 	return ""
 }
 
+// The first that matches is the word, so one that wraps another stands above it. An error that is
+// here is a refusal everywhere: the router keeps a dead letter and goes on, any other ends the
+// lane's run. ErrStaleSeq is package router's own. Single reasons matter to router.refusedFrame,
+// to repair's rebuild, to deadletters.leaveOut and to usage.TooLate.
 var reasons = []struct {
 	err  error
 	word string

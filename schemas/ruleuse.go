@@ -2,7 +2,8 @@ package schemas
 
 import "slices"
 
-// RuleUse is where a privacy rule of a topic may be met.
+// RuleUse is where a privacy rule of a topic may be met. By it `almanac doctor` counts the rows that
+// each rule matched (sql.Uses), and warns of a rule that matched none.
 type RuleUse struct {
 	Name string // plain
 	// Names are those the rule covers, and Column says that a column may have what it covers, of which it cannot be

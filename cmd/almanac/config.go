@@ -110,7 +110,7 @@ that in clickhouse_reader: print the file again when such a token was made.`,
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
 		keyFlags(c.Flags(), timerKeys...)
-		keyFlags(c.Flags(), "cold_dir", "nats_client_ca", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
+		keyFlags(c.Flags(), upKeys...)
 		keyFlags(c.Flags(), drainKeys...)
 	}
 	return usageGroup(&cobra.Command{

@@ -50,7 +50,9 @@ func (r *rehearsal) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// rehearse tries all of it.
+// rehearse tries all of it. What one value has wrong is its key's set (settings.go), and what its
+// text has wrong settings.check. What a start does first is a method here, by the start's own code.
+// What a NATS elsewhere says is checkStore. A fault exits 78, a warning does not.
 func rehearse(ctx context.Context, s *settings) *rehearsal {
 	r := &rehearsal{s: s}
 	defer func() {

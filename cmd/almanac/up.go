@@ -22,6 +22,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// upKeys are the settings that up has; config check and show take them too.
+var upKeys = []string{"cold_dir", "nats_client_ca", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every"}
+
 func (a *app) upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -38,7 +41,7 @@ The topics of the settings file are declared, and the topic app if there is none
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.up),
 	}
-	keyFlags(cmd.Flags(), "cold_dir", "nats_client_ca", "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "verify_every")
+	keyFlags(cmd.Flags(), upKeys...)
 	keyFlags(cmd.Flags(), drainKeys...)
 	keyFlags(cmd.Flags(), shipperKeys...)
 	keyFlags(cmd.Flags(), timerKeys...)

@@ -55,7 +55,7 @@ func (b *Bucket) hold(ctx context.Context) (hold, error) {
 	return l, nil
 }
 
-// errTaken means that the file was written meanwhile.
+// errTaken means that the file is not as it was expected: it was written meanwhile, or removed.
 var errTaken = errors.New("taken")
 
 // write writes the file, if it is as etag says; "": if there is none.
@@ -76,6 +76,8 @@ func (l *lease) write(ctx context.Context, etag string) error {
 		return nil
 	}
 	switch answer := minio.ToErrorResponse(err); answer.StatusCode {
+	// 412: it is not as etag says. 404: it was removed. 409: another write of it is under way, and
+	// may be our own. A missing bucket is a 404 too, and no other process's doing.
 	case http.StatusPreconditionFailed, http.StatusConflict, http.StatusNotFound:
 		if answer.Code == minio.NoSuchBucket {
 			break
@@ -168,7 +170,7 @@ func (l *lease) within(ctx context.Context, recently time.Duration) error {
 	}
 	err := l.write(ctx, l.etag)
 	if errors.Is(err, errTaken) {
-		l.lost = fmt.Errorf("%w: it took %s, which this one did not write for longer than %s: run it again", ErrBusy, l.b.At(lockName), l.b.lease.lasts)
+		l.lost = fmt.Errorf("%w: it took %s after this one had not written it for longer than %s, or the file was removed: run it again", ErrBusy, l.b.At(lockName), l.b.lease.lasts)
 		return l.lost
 	}
 	return err

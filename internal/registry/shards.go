@@ -89,7 +89,8 @@ type Head struct {
 	Month schemas.Month `json:"month"`
 	// Active is each lane's active shard.
 	Active map[int]schemas.Shard `json:"active"`
-	// Retired are shards that a rotation left and no sink sealed yet.
+	// Retired are shards that a rotation, retention or a fork left and no router sealed yet, with
+	// the lane of each.
 	Retired map[schemas.Shard]int `json:"retired,omitempty"`
 	// Youngest has the order of the last shard that each lane made, whatever became of it.
 	Youngest map[int]Order `json:"youngest,omitempty"`

@@ -69,7 +69,7 @@ func (db *DB) ClearFields(ctx context.Context, t *schemas.Topic, m schemas.Month
 			return nil
 		}
 	}
-	return fail(fmt.Errorf("not cleared yet: %d rows still have them on disk, since a merge was put off", n))
+	return fail(fmt.Errorf("not cleared yet: %d rows still have them on disk, since a merge that began before is still under way; the next round clears them", n))
 }
 
 // rewrites bounds how often a shard is rewritten at once. One is enough, unless a

@@ -82,6 +82,8 @@ func (m *ackedUpTo) encode() (b []byte, seqs map[Stream]uint64, rewrite bool) {
 		return nil, nil, false
 	}
 	seqs = map[Stream]uint64{}
+	// file is nil until the first write, and after forget. What load read may have a torn end, and
+	// nothing is appended after that. A write that failed sets bytes above the bound (Spool.sync).
 	rewrite = m.file == nil || m.bytes > maxAckedFile
 	for of, seq := range m.said {
 		if rewrite || m.dirty[of] {

@@ -55,6 +55,8 @@ type path struct {
 	keys  []any // names and indexes
 }
 
+// extraction reads where the value of a label stands: names with dots between, and in brackets an
+// index or a name in quotes, as in a.b[0]["c d"].
 func extraction(at lexer.Position, t *paramTerm) (path, error) {
 	p := path{label: t.Name, keys: []any{t.Name}}
 	if t.Text == nil {
@@ -68,8 +70,9 @@ func extraction(at lexer.Position, t *paramTerm) (path, error) {
 	for rest := text; rest != ""; {
 		switch {
 		case strings.HasPrefix(rest, "["):
-			inside, after, ok := strings.Cut(rest[1:], "]")
-			if !ok {
+			quoted, _ := strconv.QuotedPrefix(rest[1:]) // may have a bracket; empty before an index
+			inside, after, ok := strings.Cut(rest[1+len(quoted):], "]")
+			if inside = quoted + inside; !ok {
 				return p, refuse(ErrSyntax, at, "%s is not a path: a bracket is not closed", *t.Text)
 			}
 			if key, err := strconv.Unquote(inside); err == nil {

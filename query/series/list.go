@@ -157,6 +157,7 @@ func (r *Reader) Values(ctx context.Context, q ListRequest, label string) ([]Cou
 	})
 }
 
+// counts runs a statement that of makes of the selection, again with each snapshot (ask).
 func (r *Reader) counts(ctx context.Context, q *ListRequest, of func(*selection) sql.SeriesCounts) (out []Counted, more bool, err error) {
 	err = r.listing(ctx, q, func(s *selection) error {
 		out = []Counted{}

@@ -5,9 +5,11 @@ import "time"
 // Rotation is when a shard is sealed and the next one begins: the first to
 // trip, checked before each frame. Zero switches a threshold off.
 type Rotation struct {
-	Rows  uint64        `json:"rows" yaml:"rows"`
-	Bytes uint64        `json:"bytes" yaml:"bytes"`
-	Span  time.Duration `json:"span" yaml:"span"`
+	Rows  uint64 `json:"rows" yaml:"rows"`
+	Bytes uint64 `json:"bytes" yaml:"bytes"`
+	// Span divides the time of events from 1970 on. The first event of a later span begins a
+	// shard. Late events stay where the lane is.
+	Span time.Duration `json:"span" yaml:"span"`
 }
 
 // Default and test-profile rotation. 10,000,000 rows or 2 GiB (encoded) make a
