@@ -177,6 +177,9 @@ const (
 // topic's keys has it.
 const EngineKey = keyEngine
 
+// ClusterKey holds what tells this Almanac from another, once it had a backup.
+const ClusterKey = keyCluster
+
 // notCopied are the first tokens of keys that have no second copy: who is alive, work that can
 // begin again, proofs that can be made again, and copies of checkpoints and ends of streams,
 // which change every second.

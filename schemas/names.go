@@ -90,6 +90,7 @@ const (
 	keyDerived = "DERIVED"
 	keyGroups  = "groups"
 	keyEngine  = "ENGINE"
+	keyCluster = "CLUSTER"
 	keyRemoved = "REMOVALS"
 	keyAlerts  = "ALERTS"
 )

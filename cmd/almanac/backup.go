@@ -13,7 +13,6 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backup"
 	"github.com/almanac-events/almanac/internal/embedded"
-	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -41,7 +40,8 @@ A ClickHouse that "up" did not start needs a directory for backups of its own
 		Args: arguments(1, 1),
 		RunE: a.does(a.backup),
 	}
-	addFlags(cmd, numberFlag("keep", "afterwards remove all but the newest `N` backups"), ofFiles)
+	addFlags(cmd, numberFlag("keep", "afterwards remove all but the newest `N` backups"),
+		switchFlag("prune", "make no backup: only remove what --keep lets go, and files of backups that were killed; needs no server"), ofFiles)
 	outputFlag(cmd, asTable, asJSON)
 	keyFlags(cmd.Flags(), bucketKeys...)
 	return cmd
@@ -85,6 +85,9 @@ func clickHouseFiles(cmd *cobra.Command, d *endpoints) (string, error) {
 }
 
 func (a *app) backup(ctx context.Context, cmd *cobra.Command, args []string) error {
+	if prune, _ := cmd.Flags().GetBool("prune"); prune {
+		return a.prune(ctx, cmd, args[0])
+	}
 	return whenServed(ctx, cmd, func(c *session) error {
 		files, err := clickHouseFiles(cmd, &c.endpoints)
 		if err != nil {
@@ -104,16 +107,51 @@ func (a *app) backup(ctx context.Context, cmd *cobra.Command, args []string) err
 		if err := a.printBackup(cmd, m); err != nil {
 			return err
 		}
-		keep, _ := cmd.Flags().GetInt("keep")
-		removed, err := store.Keep(ctx, keep)
-		if removed > 0 {
-			a.note("removed: %s", counted(removed, "older backup"))
-		}
-		if err != nil {
+		if err := a.keepNewest(ctx, cmd, store); err != nil {
 			return fmt.Errorf("the backup was made, and of the older ones not all that --keep lets go were removed: %w", err)
 		}
 		return nil
 	})
+}
+
+// keepNewest removes what --keep lets go.
+func (a *app) keepNewest(ctx context.Context, cmd *cobra.Command, store *backup.Store) error {
+	keep, _ := cmd.Flags().GetInt("keep")
+	removed, err := store.Keep(ctx, keep)
+	if removed > 0 {
+		a.note("removed: %s", counted(removed, "older backup"))
+	}
+	return err
+}
+
+// prune makes room where no backup can be made any more, as on a full disk. It needs no server.
+func (a *app) prune(ctx context.Context, cmd *cobra.Command, at string) error {
+	if keep, _ := cmd.Flags().GetInt("keep"); keep < 1 {
+		return usageError{errors.New("--prune removes all but the newest --keep backups: say how many, at least 1")}
+	}
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	p, err := place(s, at)
+	if err != nil {
+		return err
+	}
+	if d, ok := p.(backup.Directory); ok { // which would be made
+		if _, err := os.Stat(string(d)); err != nil {
+			return usageError{err}
+		}
+	}
+	store, err := backup.OpenStore(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close(ctx) }()
+	if err := a.keepNewest(ctx, cmd, store); err != nil {
+		return err
+	}
+	a.note("freed: %s", schemas.FormatBytes(float64(store.Freed)))
+	return nil
 }
 
 // backedUp is what the verb prints.
@@ -173,7 +211,7 @@ func (a *app) drawBackup() (draw func(backup.Progress), end func()) {
 
 func (a *app) eraseExport(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	return whenServed(ctx, cmd, func(c *session) error {
-		l, err := presentLedger(ctx, c.reg)
+		l, err := backup.ReadLedger(ctx, c.reg)
 		if err != nil {
 			return err
 		}
@@ -211,13 +249,6 @@ func readLedger(ctx context.Context, s *settings, from string) (l backup.Ledger,
 		return l, false, fmt.Errorf("--ledger %s: %w", from, err)
 	}
 	defer func() { _ = c.Close() }()
-	l, err = presentLedger(ctx, c.reg)
+	l, err = backup.ReadLedger(ctx, c.reg)
 	return l, false, err
-}
-
-// presentLedger is that of a registry, as of now.
-func presentLedger(ctx context.Context, reg *registry.Registry) (backup.Ledger, error) {
-	at := time.Now()
-	entries, err := reg.KeptHere(ctx)
-	return backup.LedgerOf(entries, at), err
 }

@@ -68,7 +68,7 @@ func groupOf(table string) string {
 
 // Run makes a backup and returns its manifest.
 func Run(ctx context.Context, cfg Config) (*Manifest, error) {
-	release, err := useFiles(cfg.Files)
+	release, err := useFiles(cfg.Files, cfg.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,18 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	m := &Manifest{Format: Format, Version: cfg.Version, Database: cfg.DB.Database, Began: time.Now().UTC()}
+	if m.Cluster, err = cfg.Registry.NameCluster(ctx); err != nil {
+		return nil, err
+	}
 	base, err := cfg.Store.Newest(ctx)
 	if errors.Is(err, ErrTorn) {
 		base, err = nil, nil // all is copied again
 	}
 	if err != nil {
 		return nil, err
+	}
+	if base != nil && base.Cluster != m.Cluster {
+		return nil, fmt.Errorf("%w: %s has backups of another Almanac: nothing was changed; name a place of its own for each", ErrNotOurs, cfg.Store.At(""))
 	}
 	held, copying, err := streams.BeginCopying(ctx, js)
 	if err != nil {
@@ -100,18 +106,20 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := time.Now()
-	entries, err := cfg.Registry.KeptHere(ctx)
+	known, err := ReadLedger(ctx, cfg.Registry)
 	if err != nil {
 		return nil, err
 	}
-	known := LedgerOf(entries, at)
 	text, err := known.Encode()
 	if err != nil {
 		return nil, err
 	}
 	if m.Ledger, err = cfg.Store.Put(ctx, text); err != nil {
 		return nil, err
+	}
+	if base != nil && !m.Point.After(base.Point) {
+		return nil, fmt.Errorf("%w: its point in time would be %s, and that of the newest backup is %s: a clock was set back. Name another place, in which the first backup copies all of it",
+			ErrNotOurs, m.Point.Format(time.RFC3339Nano), base.Point.Format(time.RFC3339Nano))
 	}
 	m.Ended = time.Now().UTC()
 	_ = m.Objects(func(_ string, o Object) error { m.Bytes += o.Size; return nil })
@@ -206,11 +214,22 @@ func folder(group string) string { return folderPrefix + group }
 
 const folderPrefix = "almanac-"
 
+// ours are the folders that copies and restores make there, and no other.
+func ours() (names []string) {
+	for _, g := range groups {
+		names = append(names, folder(g), before(g))
+	}
+	return append(names, folder(stageName))
+}
+
+// before is where the backup before has a group.
+func before(group string) string { return folder(group) + "-before" }
+
 // group copies the tables of one.
 func (c *Config) group(ctx context.Context, name string, names []string, base *basis) ([]File, error) {
 	to, from := folder(name), ""
 	if base != nil {
-		from = folder(name) + "-before"
+		from = before(name)
 		if err := writeShared(filepath.Join(c.Files, from, metadataName), base.text); err != nil {
 			return nil, err
 		}
@@ -263,9 +282,12 @@ func (c *Config) group(ctx context.Context, name string, names []string, base *b
 }
 
 // useFiles takes the folder where ClickHouse keeps its backups, and clears what a killed process left there.
-func useFiles(dir string) (release func(), err error) {
+func useFiles(dir string, of *Store) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
+	}
+	if d, ok := of.place.(Directory); ok && within(string(d), dir) {
+		return nil, fmt.Errorf("backup: %s is where ClickHouse keeps its own backups, whose folders are removed: nothing was changed; name a directory for backups that is not in it", dir)
 	}
 	lock, err := lockFile(filepath.Join(dir, lockName))
 	if err != nil {
@@ -281,17 +303,32 @@ func useFiles(dir string) (release func(), err error) {
 	}, nil
 }
 
+// within reports whether a path is in a directory, or is the directory, by whatever names they are called.
+func within(path, dir string) bool {
+	d, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	if path, err = filepath.EvalSymlinks(path); err == nil {
+		path, err = filepath.Abs(path)
+	}
+	for ; err == nil; path = filepath.Dir(path) {
+		p, err := os.Stat(path)
+		if err != nil || os.SameFile(p, d) {
+			return err == nil
+		}
+		if path == filepath.Dir(path) {
+			return false
+		}
+	}
+	return false
+}
+
 // sweepFiles removes our folders among ClickHouse's backups.
 func sweepFiles(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), folderPrefix) {
-			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return fmt.Errorf("backup: %w", err)
-			}
+	for _, name := range ours() {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("backup: %w", err)
 		}
 	}
 	return nil

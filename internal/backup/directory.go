@@ -61,7 +61,7 @@ func lockFile(path string) (*os.File, error) {
 
 // sweepTemps removes what a killed process was writing.
 func (d Directory) sweepTemps() error {
-	return filepath.WalkDir(string(d), func(path string, e fs.DirEntry, err error) error {
+	return walk(string(d), func(_, path string, e fs.DirEntry, err error) error {
 		if err == nil && strings.HasPrefix(e.Name(), tempPrefix) {
 			return os.Remove(path) //nolint:gosec // the directory is ours
 		}
@@ -119,8 +119,7 @@ func (d Directory) open(_ context.Context, name string) (io.ReadCloser, error) {
 }
 
 func (d Directory) list(_ context.Context, folder string, deep bool, f func(name string, size int64)) error {
-	root := d.At(folder)
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	err := walk(d.At(folder), func(root, path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -133,14 +132,24 @@ func (d Directory) list(_ context.Context, folder string, deep bool, f func(name
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(string(d), path)
-		f(filepath.ToSlash(name), info.Size())
+		name, err := filepath.Rel(root, path)
+		f(filepath.ToSlash(filepath.Join(folder, name)), info.Size())
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	return nil
+}
+
+// walk walks through a directory that may be named by a link, which WalkDir would not follow: then
+// it would seem to be empty.
+func walk(dir string, f func(root, path string, e fs.DirEntry, err error) error) error {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error { return f(root, path, e, err) })
 }
 
 func (d Directory) remove(_ context.Context, name string) error {

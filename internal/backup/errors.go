@@ -7,6 +7,8 @@ var (
 	ErrTorn = errors.New("not a whole backup")
 	// ErrDamaged means that a file of a backup does not have the bytes that were written.
 	ErrDamaged = errors.New("the backup is damaged")
+	// ErrNotOurs means that a backup cannot follow those that a place has.
+	ErrNotOurs = errors.New("not the place for this backup")
 	// ErrNotEmpty means that the target of a restore has something of its own.
 	ErrNotEmpty = errors.New("the target is not empty")
 	// ErrNoMonth means that one month alone cannot be restored of a topic, or that it is not there.

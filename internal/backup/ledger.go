@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,15 +21,28 @@ const ledgerMagic = "almanac-ledger"
 
 // Ledger is what is known of erasures.
 type Ledger struct {
+	// Cluster tells the Almanac that it is of from others (registry.Cluster).
+	Cluster string
 	// At is the time up to which all are known. A ledger follows another only where it is the later one (Follows).
 	At time.Time
 	// Erasures by key. One that was forgotten, as those of a topic that was removed, has no value.
 	Erasures map[string]schemas.LedgerCopy
 }
 
+// ReadLedger is that of a registry, as of now.
+func ReadLedger(ctx context.Context, reg *registry.Registry) (Ledger, error) {
+	at := time.Now()
+	cluster, err := reg.Cluster(ctx)
+	if err != nil {
+		return Ledger{}, err
+	}
+	entries, err := reg.KeptHere(ctx)
+	return LedgerOf(cluster, entries, at), err
+}
+
 // LedgerOf are the erasures among entries of a registry that was read at a time.
-func LedgerOf(entries map[string]schemas.LedgerCopy, at time.Time) Ledger {
-	l := Ledger{at, map[string]schemas.LedgerCopy{}}
+func LedgerOf(cluster string, entries map[string]schemas.LedgerCopy, at time.Time) Ledger {
+	l := Ledger{cluster, at, map[string]schemas.LedgerCopy{}}
 	for key, k := range entries {
 		if erasure, _ := schemas.InLedger(key); erasure {
 			l.Erasures[key] = k
@@ -39,6 +53,7 @@ func LedgerOf(entries map[string]schemas.LedgerCopy, at time.Time) Ledger {
 
 // ledgerFile and entry are a ledger as its file has it.
 type ledgerFile struct {
+	Cluster  string    `json:"cluster"`
 	At       time.Time `json:"at"`
 	Erasures []entry   `json:"erasures"`
 }
@@ -51,7 +66,7 @@ type entry struct {
 
 // Encode is the ledger as a file.
 func (l *Ledger) Encode() ([]byte, error) {
-	f := ledgerFile{l.At.UTC(), []entry{}}
+	f := ledgerFile{l.Cluster, l.At.UTC(), []entry{}}
 	for key, k := range l.Erasures {
 		f.Erasures = append(f.Erasures, entry{key, k.Count, k.Value})
 	}
@@ -78,13 +93,14 @@ func DecodeLedger(name string, text []byte) (l Ledger, err error) {
 	for _, e := range f.Erasures {
 		entries[e.Key] = schemas.LedgerCopy{Key: e.Key, Count: e.Count, Value: e.Value}
 	}
-	return LedgerOf(entries, f.At), nil
+	return LedgerOf(f.Cluster, entries, f.At), nil
 }
 
 // Newest joins ledgers: of each erasure the entry that was written most often.
 func Newest(ledgers ...Ledger) Ledger {
 	out := Ledger{Erasures: map[string]schemas.LedgerCopy{}}
 	for _, l := range ledgers {
+		out.Cluster = cmp.Or(out.Cluster, l.Cluster)
 		if l.At.After(out.At) {
 			out.At = l.At
 		}
@@ -99,6 +115,9 @@ func Newest(ledgers ...Ledger) Ledger {
 
 // Follows refuses a ledger that does not go on from what backups know, with ErrOldLedger: it is older, or of another Almanac.
 func (l *Ledger) Follows(known *Ledger) error {
+	if known.Cluster != "" && l.Cluster != known.Cluster {
+		return fmt.Errorf("%w: it is of another Almanac than the backups", ErrOldLedger)
+	}
 	if !l.At.After(known.At) {
 		return fmt.Errorf("%w: it is as of %s, and the backups know of all until %s", ErrOldLedger, l.At.Format(time.RFC3339), known.At.Format(time.RFC3339))
 	}
@@ -194,7 +213,7 @@ func EnterLedger(ctx context.Context, reg *registry.Registry, newer *Ledger) (En
 	if err != nil {
 		return Entered{}, err
 	}
-	here := LedgerOf(entries, time.Time{})
+	here := LedgerOf("", entries, time.Time{})
 	topics, err := reg.Topics(ctx)
 	if err != nil {
 		return Entered{}, err

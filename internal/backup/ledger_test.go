@@ -69,7 +69,7 @@ func TestMissed(t *testing.T) {
 func TestLedgerFile(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 26, 17, 0, 0, 5, time.UTC)
-	all := LedgerOf(ledgerOf(entryOf(t, 5, ledger.Erasure{ID: "a", Topic: "app", Users: []string{"u-7"}}),
+	all := LedgerOf("ours", ledgerOf(entryOf(t, 5, ledger.Erasure{ID: "a", Topic: "app", Users: []string{"u-7"}}),
 		schemas.LedgerCopy{Key: schemas.LedgerKey("app", "b"), Count: 7},
 		schemas.LedgerCopy{Key: schemas.ErasureRecordKey("app", 1, 2), Count: 1, Value: []byte(`{"topic":"app"}`)},
 		schemas.LedgerCopy{Key: schemas.TopicKey("app"), Count: 1, Value: []byte(`{}`)}), at)
@@ -103,19 +103,21 @@ func TestLedgerFollows(t *testing.T) {
 	a := func(count uint64) schemas.LedgerCopy { return entryOf(t, count, ledger.Erasure{ID: "a", Topic: "app"}) }
 	b := entryOf(t, 1, ledger.Erasure{ID: "b", Topic: "app"})
 	forgotten := schemas.LedgerCopy{Key: schemas.LedgerKey("app", "a"), Count: 6}
-	known := LedgerOf(ledgerOf(a(5)), at)
+	known := LedgerOf("ours", ledgerOf(a(5)), at)
 	for name, c := range map[string]struct {
 		ledger Ledger
 		want   error
 	}{
-		"the same, later":       {LedgerOf(ledgerOf(a(5)), at.Add(1)), nil},
-		"one more":              {LedgerOf(ledgerOf(a(5), b), at.Add(1)), nil},
-		"forgotten since":       {LedgerOf(ledgerOf(forgotten), at.Add(1)), nil},
-		"of the same time":      {LedgerOf(ledgerOf(a(5)), at), ErrOldLedger},
-		"of no time":            {LedgerOf(ledgerOf(a(5)), time.Time{}), ErrOldLedger},
-		"of another Almanac":    {LedgerOf(ledgerOf(b), at.Add(1)), ErrOldLedger},
-		"empty":                 {LedgerOf(nil, at.Add(1)), ErrOldLedger},
-		"of a restored Almanac": {LedgerOf(ledgerOf(a(4), b), at.Add(1)), ErrOldLedger},
+		"the same, later":           {LedgerOf("ours", ledgerOf(a(5)), at.Add(1)), nil},
+		"one more":                  {LedgerOf("ours", ledgerOf(a(5), b), at.Add(1)), nil},
+		"forgotten since":           {LedgerOf("ours", ledgerOf(forgotten), at.Add(1)), nil},
+		"of the same time":          {LedgerOf("ours", ledgerOf(a(5)), at), ErrOldLedger},
+		"of no time":                {LedgerOf("ours", ledgerOf(a(5)), time.Time{}), ErrOldLedger},
+		"of another Almanac":        {LedgerOf("ours", ledgerOf(b), at.Add(1)), ErrOldLedger},
+		"of one that only looks so": {LedgerOf("theirs", ledgerOf(a(5), b), at.Add(1)), ErrOldLedger},
+		"of one without a backup":   {LedgerOf("", ledgerOf(a(5), b), at.Add(1)), ErrOldLedger},
+		"empty":                     {LedgerOf("ours", nil, at.Add(1)), ErrOldLedger},
+		"of a restored Almanac":     {LedgerOf("ours", ledgerOf(a(4), b), at.Add(1)), ErrOldLedger},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := c.ledger.Follows(&known); !errors.Is(err, c.want) {
@@ -123,7 +125,7 @@ func TestLedgerFollows(t *testing.T) {
 			}
 		})
 	}
-	if all := Newest(known, LedgerOf(ledgerOf(a(4), b), at.Add(1))); !all.At.Equal(at.Add(1)) || len(all.Erasures) != 2 || all.Erasures[schemas.LedgerKey("app", "a")].Count != 5 {
+	if all := Newest(known, LedgerOf("ours", ledgerOf(a(4), b), at.Add(1))); !all.At.Equal(at.Add(1)) || len(all.Erasures) != 2 || all.Erasures[schemas.LedgerKey("app", "a")].Count != 5 {
 		t.Errorf("joined: %+v", all)
 	}
 }

@@ -74,6 +74,8 @@ func byPolicy(tables []Table, knows func(policy string) bool) map[bool][]string 
 type Manifest struct {
 	Format  int    `json:"format"`
 	Version string `json:"version"` // of the Almanac that wrote it
+	// Cluster tells the Almanac that it is of from others (registry.Cluster).
+	Cluster string `json:"cluster"`
 	// Database has the tables.
 	Database string `json:"database"`
 	// Point is the time as of which events are: what was acknowledged up to it is there, and nothing newer.

@@ -69,7 +69,7 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	release, err := useFiles(cfg.Files)
+	release, err := useFiles(cfg.Files, cfg.Store)
 	if err != nil {
 		return err
 	}

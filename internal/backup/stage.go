@@ -10,6 +10,8 @@ import (
 // A server of NATS ends a snapshot or a restore that waits 5 s for the other side. So where the place is far, the chunks of a
 // stream lie in a directory of this machine meanwhile: stage.
 
+const stageName = "chunks"
+
 // stage keeps chunks for a store.
 type stage struct {
 	of, near *Store
@@ -21,7 +23,7 @@ func openStage(ctx context.Context, of *Store, files string) (*stage, error) {
 	if !of.place.far() {
 		return &stage{of: of, near: of}, nil
 	}
-	s := &stage{of: of, dir: filepath.Join(files, folder("chunks"))}
+	s := &stage{of: of, dir: filepath.Join(files, folder(stageName))}
 	var err error
 	if err = os.RemoveAll(s.dir); err == nil {
 		err = os.MkdirAll(s.dir, 0o700)

@@ -20,9 +20,11 @@ type Store struct {
 	place Place
 	held  hold
 	there map[string]int64 // sizes of the objects, by digest
+	// committed is the name of the backup that was written.
+	committed string
 
-	// Added is how many bytes were new to it.
-	Added int64
+	// Added is how many bytes were new to it, and Freed how many Keep removed.
+	Added, Freed int64
 }
 
 const (
@@ -115,7 +117,11 @@ func (s *Store) Commit(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	return s.place.put(ctx, m.Name(), bytes.NewReader(text), int64(len(text)))
+	if err := s.place.put(ctx, m.Name(), bytes.NewReader(text), int64(len(text))); err != nil {
+		return err
+	}
+	s.committed = m.Name()
+	return nil
 }
 
 // Manifests are the names of the backups, the oldest first.
@@ -238,11 +244,15 @@ func (s *Store) Check(ctx context.Context, m *Manifest, progress func(bytes int6
 // maxNamed bounds how many damaged files are named.
 const maxNamed = 100
 
-// Keep removes all but the newest n backups, and the objects that none of those has.
+// Keep removes all but the newest n backups, and the objects that none of those has. A place that lists no
+// backup keeps all it has: whether it names them all is not known.
 func (s *Store) Keep(ctx context.Context, n int) (removed int, err error) {
 	names, err := s.Manifests(ctx)
 	if err != nil || n < 1 {
 		return 0, err
+	}
+	if len(names) == 0 || s.committed != "" && !slices.Contains(names, s.committed) {
+		return 0, fmt.Errorf("%w: %s does not list the backup %s, so nothing was removed", ErrTorn, s.At(""), s.committed)
 	}
 	used := map[string]bool{}
 	for i := max(len(names)-n, 0); i < len(names); i++ {
@@ -268,7 +278,7 @@ func (s *Store) Keep(ctx context.Context, n int) (removed int, err error) {
 	if err := s.held.still(ctx); err != nil {
 		return removed, err
 	}
-	for sum := range s.there {
+	for sum, size := range s.there {
 		if used[sum] {
 			continue
 		}
@@ -276,6 +286,7 @@ func (s *Store) Keep(ctx context.Context, n int) (removed int, err error) {
 			return removed, err
 		}
 		delete(s.there, sum)
+		s.Freed += size
 	}
 	return removed, nil
 }

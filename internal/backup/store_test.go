@@ -55,6 +55,25 @@ func everywhere(t *testing.T, f func(t *testing.T, at tried)) {
 			}
 		}, remove})
 	})
+	t.Run("link to a directory", func(t *testing.T) {
+		t.Parallel()
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(t.TempDir(), link); err != nil {
+			t.Fatal(err)
+		}
+		d := Directory(link)
+		remove := func(name string) {
+			if err := os.Remove(d.At(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f(t, tried{d, func(name string, data []byte) {
+			remove(name)
+			if err := os.WriteFile(d.At(name), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, remove})
+	})
 	t.Run("bucket", func(t *testing.T) {
 		t.Parallel()
 		b := buckettest.Start(t)
@@ -191,4 +210,63 @@ func TestOneWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened(t, d)
+}
+
+// A place that does not list the backup that was just written is not believed: nothing is removed.
+func TestKeepOfAPlaceThatListsNothing(t *testing.T) {
+	t.Parallel()
+	d := Directory(t.TempDir())
+	s := opened(t, blind{d})
+	o := kept(t, s, "x")
+	committed(t, s, 1, o, o)
+	for what, s := range map[string]*Store{"after a backup": s, "alone": {place: blind{d}, held: s.held, there: map[string]int64{o.SHA256: o.Size}}} {
+		if removed, err := s.Keep(t.Context(), 1); !errors.Is(err, ErrTorn) || removed != 0 || !s.has(o) {
+			t.Errorf("%s: %d backups removed, %v", what, removed, err)
+		}
+	}
+	if _, err := os.Stat(d.At(o.name())); err != nil {
+		t.Error(err)
+	}
+}
+
+// blind lists nothing.
+type blind struct{ Directory }
+
+func (b blind) list(context.Context, string, bool, func(string, int64)) error { return nil }
+
+// Among ClickHouse's own backups only the folders of copies and restores are removed, and backups do not lie there.
+func TestFilesOfClickHouse(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	files := filepath.Join(root, "files")
+	for _, name := range append(ours(), "almanac-prod", "almanac-2026.zip") {
+		if err := os.MkdirAll(filepath.Join(files, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(root, "link")
+	if err := os.Symlink(filepath.Join(files, "almanac-prod"), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []string{files, filepath.Join(files, "almanac-prod"), link} {
+		if _, err := useFiles(files, ReadStore(Directory(in))); err == nil || !strings.Contains(err.Error(), "not in it") {
+			t.Errorf("backups in %s: %v", in, err)
+		}
+	}
+	release, err := useFiles(files, ReadStore(Directory(filepath.Join(root, "backups"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	left, err := os.ReadDir(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range left {
+		names = append(names, e.Name())
+	}
+	if !slices.Equal(names, []string{lockName, "almanac-2026.zip", "almanac-prod"}) {
+		t.Errorf("left are %v", names)
+	}
 }
