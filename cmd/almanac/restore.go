@@ -71,7 +71,9 @@ type restoring struct {
 	only  backup.Only
 	month schemas.Month // 0: all
 	since backup.Ledger // erasures that the backup may lack
-	live  bool          // all of them are known
+	// live: who knows of all is there to be asked, by what --ledger names.
+	live   bool
+	ledger string
 
 	// the target
 	connect func(user, name string) (*nats.Conn, error)
@@ -108,7 +110,7 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		if err != nil && !errors.Is(err, backup.ErrOldLedger) {
 			return err
 		}
-		r.since, r.live = backup.Newest(r.since, newer), err == nil && !file
+		r.since, r.live, r.ledger = backup.Newest(r.since, newer), err == nil && !file, from
 	}
 	if topics, _ := cmd.Flags().GetStringArray("topic"); len(topics) > 0 {
 		r.only = topics
@@ -198,8 +200,12 @@ func (r *restoring) choose(ctx context.Context, cmd *cobra.Command, src string) 
 			return errors.Join(err, r.older(ctx, names, n))
 		}
 		l, err := r.store.Ledger(ctx, m)
+		if name != "" && n != name && (errors.Is(err, backup.ErrTorn) || errors.Is(err, backup.ErrDamaged)) {
+			r.a.note("the ledger of %s: %v: what it knows of erasures is not known", n, err)
+			continue
+		}
 		if err != nil {
-			return fmt.Errorf("the ledger of %s: %w", n, err)
+			return errors.Join(fmt.Errorf("the ledger of %s: %w", n, err), r.older(ctx, names, n))
 		}
 		r.since = backup.Newest(r.since, l)
 		if name == n || name == "" && (until.IsZero() || !m.Point.After(until)) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +24,9 @@ import (
 // storedStall is how long nothing may be stored before a restore goes on without the rest, which is on its way then.
 const storedStall = 30 * time.Second
 
+// mostRounds bounds how often a restore carries out what was erased while it ran: the second round takes seconds.
+const mostRounds = 5
+
 // finish makes of restored servers an Almanac that may be served: no lease of who was alive, the erasures that were
 // entered since, what was on its way stored, and all of it proven.
 func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
@@ -40,7 +44,7 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 	if err := r.db.EnsureLedger(ctx); err != nil {
 		return err
 	}
-	entered, err := backup.EnterLedger(ctx, reg, &r.since)
+	all, err := r.enter(ctx, reg)
 	if err != nil {
 		return err
 	}
@@ -66,15 +70,31 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 	if _, err := x.Agree(ctx, true); err != nil {
 		return err
 	}
-	if err := r.storeRest(ctx, nc, reg, x, topics); err != nil {
-		return err
-	}
-	if n := len(entered.Erasures); n > 0 {
-		r.a.note("carried out, since the backup does not have them: %s", counted(n, "erasure"))
-	}
-	rep, err := r.prove(ctx, nc, reg)
-	if err != nil {
-		return err
+	var rep *verify.Report
+	for round, entered := 1, all; ; round++ {
+		if err := r.storeRest(ctx, nc, reg, x, topics, entered.Purge); err != nil {
+			return err
+		}
+		if n := len(entered.Erasures); n > 0 {
+			r.a.note("carried out, since the backup does not have them: %s", counted(n, "erasure"))
+		}
+		if n := len(entered.Purge); n > 0 {
+			r.a.note("purged again, since the backup has their frames: those of %s", counted(n, "erasure"))
+		}
+		if rep, err = r.prove(ctx, nc, reg); err != nil {
+			return err
+		}
+		// Meanwhile persons were erased there.
+		if entered, err = r.enter(ctx, reg); err != nil {
+			return err
+		}
+		all.Unknown = entered.Unknown
+		if len(entered.Erasures)+len(entered.Purge) == 0 {
+			break
+		}
+		if round == mostRounds {
+			return fmt.Errorf("persons are erased there as fast as they are erased here: end that for a moment, and restore again; %s are entered and not carried out", counted(len(entered.Erasures), "erasure"))
+		}
 	}
 	if err := r.db.UnmarkRestore(ctx); err != nil {
 		return err
@@ -83,7 +103,21 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 	if err := r.whole(); err != nil {
 		return err
 	}
-	return r.say(rep, entered)
+	return r.say(rep, all)
+}
+
+// enter enters the erasures that the restored registry lacks. Where who knows them runs, it is asked again.
+func (r *restoring) enter(ctx context.Context, reg *registry.Registry) (backup.Entered, error) {
+	if r.live {
+		now, _, err := readLedger(ctx, r.s, r.ledger)
+		if err != nil {
+			r.live = false
+			r.a.note("--ledger %s is not there any more: %v", r.ledger, err)
+		} else {
+			r.since = backup.Newest(r.since, now)
+		}
+	}
+	return backup.EnterLedger(ctx, reg, &r.since)
 }
 
 // sayCold names topics whose closed shards are to move while the target has no cold volume: their rows are on the first one.
@@ -115,9 +149,7 @@ func (r *restoring) say(rep *verify.Report, entered backup.Entered) error {
 	for _, u := range entered.Unknown {
 		a.note("the erasure %s was redacted since the backup, or removed with its topic: whom it named is not known, and what it named may be here. Enter it again with `almanac erase`", u)
 	}
-	if !r.live {
-		a.note("erasures are known until %s: what was erased later is here again; enter those erasures once more", r.since.At.Format(time.RFC3339))
-	}
+	a.note("erasures are known until %s: what was erased later is here again; enter those erasures once more", r.since.At.Format(time.RFC3339))
 	a.note("as of %s: every event that was acknowledged up to then, and no later one; documents and timers as of %s",
 		r.m.Point.Format(time.RFC3339Nano), r.m.Fronts.Format(time.RFC3339Nano))
 	if !rep.OK() {
@@ -132,7 +164,7 @@ func (r *restoring) say(rep *verify.Report, entered backup.Entered) error {
 }
 
 // storeRest runs a router and sinks until what was on its way is stored, and ends the erasures that were under way.
-func (r *restoring) storeRest(ctx context.Context, nc *nats.Conn, reg *registry.Registry, x *erasure.Eraser, topics []schemas.Topic) error {
+func (r *restoring) storeRest(ctx context.Context, nc *nats.Conn, reg *registry.Registry, x *erasure.Eraser, topics []schemas.Topic, purge []backup.Erasure) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	route, err := r.part(ctx, access.UserRouter, "router")
@@ -168,6 +200,11 @@ func (r *restoring) storeRest(ctx context.Context, nc *nats.Conn, reg *registry.
 	}
 	if err == nil {
 		err = endErasures(ctx, reg, x)
+	}
+	for _, e := range purge {
+		if err == nil {
+			_, err = x.Purge(ctx, e.Topic, e.ID)
+		}
 	}
 	if err == nil && r.month != 0 {
 		err = r.keepMonth(ctx, store, names)

@@ -149,8 +149,18 @@ func (c *Config) groups(ctx context.Context, m, base *Manifest) error {
 	if err != nil {
 		return err
 	}
+	sizes, err := c.DB.Sizes(ctx)
+	if err != nil {
+		return err
+	}
 	for _, name := range groups {
 		g := Group{Name: name}
+		var holds int64
+		for _, s := range sizes {
+			if groupOf(s.Table) == name {
+				holds += int64(s.Disk) //nolint:gosec // bytes of a disk
+			}
+		}
 		var names []string
 		for _, t := range all {
 			if groupOf(t.Name) == name {
@@ -163,6 +173,13 @@ func (c *Config) groups(ctx context.Context, m, base *Manifest) error {
 		}
 		before, err := c.baseOf(ctx, base, name)
 		if err != nil {
+			return err
+		}
+		free, err := freeIn(c.Files)
+		if err != nil {
+			return err
+		}
+		if err := room(c.Files, name, holds, before.bytes(), free); err != nil {
 			return err
 		}
 		if g.Files, err = c.group(ctx, name, names, before); err != nil {
@@ -178,6 +195,16 @@ type basis struct {
 	text  []byte
 	meta  *metadata
 	files map[string]Object
+}
+
+// bytes is how large it is.
+func (b *basis) bytes() (n int64) {
+	if b != nil {
+		for _, o := range b.files {
+			n += o.Size
+		}
+	}
+	return n
 }
 
 // baseOf reads a group of the backup before, nil where it cannot be built upon: then all is copied.

@@ -151,7 +151,12 @@ type missed struct {
 	count map[string]uint64 // by key
 	// unknown are erasures that were redacted or forgotten since: whom they named is not known.
 	unknown []string
+	// purge are erasures whose frames and dead letters were purged since.
+	purge []Erasure
 }
+
+// Erasure names one of a topic.
+type Erasure struct{ Topic, ID string }
 
 // miss decides which erasures of a newer ledger the restored one lacks.
 func miss(newer, here map[string]schemas.LedgerCopy, topics map[string]bool) (m missed, err error) {
@@ -173,8 +178,11 @@ func miss(newer, here map[string]schemas.LedgerCopy, topics map[string]bool) (m 
 				return m, fmt.Errorf("backup: the entry %s of the restored ledger: %w", key, err)
 			}
 		}
+		if topics[e.Topic] && e.Purged != nil && old.Purged == nil && (!e.Redacted || old.ID != "") {
+			m.purge = append(m.purge, Erasure{e.Topic, e.ID})
+		}
 		switch {
-		case !topics[e.Topic], old.State == ledger.Erased: // nothing of it can be there
+		case !topics[e.Topic], old.State == ledger.Erased: // no row of it can be there
 			continue
 		case e.Redacted && old.ID == "":
 			m.unknown = append(m.unknown, e.ID+" of topic "+e.Topic)
@@ -187,6 +195,7 @@ func miss(newer, here map[string]schemas.LedgerCopy, topics map[string]bool) (m 
 	}
 	slices.SortFunc(m.enter, func(a, b ledger.Erasure) int { return strings.Compare(a.ID, b.ID) })
 	slices.Sort(m.unknown)
+	slices.SortFunc(m.purge, func(a, b Erasure) int { return strings.Compare(a.ID, b.ID) })
 	return m, nil
 }
 
@@ -204,6 +213,8 @@ type Entered struct {
 	Erasures []string // ids
 	// Unknown are erasures that were redacted or forgotten since the backup: what they named cannot be taken out.
 	Unknown []string
+	// Purge are those whose frames and dead letters were purged since: they are to be purged again once they ended (Eraser.Purge).
+	Purge []Erasure
 }
 
 // EnterLedger enters the erasures of a newer ledger that the restored registry lacks. From then on no reader gives out what they
@@ -226,7 +237,7 @@ func EnterLedger(ctx context.Context, reg *registry.Registry, newer *Ledger) (En
 	if err != nil {
 		return Entered{}, err
 	}
-	out := Entered{Unknown: m.unknown}
+	out := Entered{Unknown: m.unknown, Purge: m.purge}
 	for i := range m.enter {
 		e := &m.enter[i]
 		next := renewed(e)

@@ -62,6 +62,13 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 	if !marked && len(here)+len(held) > 0 {
 		return notEmpty(here, held)
 	}
+	of, err := cfg.DB.RestoredFrom(ctx)
+	if err != nil {
+		return err
+	}
+	if marked && of != m.Name() {
+		return fmt.Errorf("%w: a restore of %s was begun there: end that one, by its file, or name servers that have nothing of Almanac", ErrNotEmpty, of)
+	}
 	if here[schemas.KVStream] {
 		return cfg.finished(ctx, js, m)
 	}
@@ -74,7 +81,7 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 		return err
 	}
 	defer release()
-	if err := cfg.DB.MarkRestore(ctx); err != nil {
+	if err := cfg.DB.MarkRestore(ctx, m.Name()); err != nil {
 		return err
 	}
 	for _, h := range held {
@@ -237,7 +244,7 @@ func halfRestored(s *Stream, is *jetstream.StreamState) error {
 	if is.LastSeq == s.Last {
 		return nil
 	}
-	return fmt.Errorf("backup: the stream %s ends at %d, and that of the backup at %d: a restore was cut off there. Delete the stream with a program for NATS, such as nats, and restore again",
+	return fmt.Errorf("backup: the stream %s ends at %d, and that of the backup at %d: a restore was cut off there. Remove what JetStream keeps on those servers, drop the databases of Almanac in that ClickHouse, and restore again",
 		s.Name, is.LastSeq, s.Last)
 }
 

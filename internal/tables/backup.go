@@ -105,10 +105,19 @@ func (db *DB) copied(ctx context.Context, what, statement string, progress func(
 	}
 }
 
-// MarkRestore makes the empty database that says that tables are being restored. BeingRestored reports whether it is
-// there, and UnmarkRestore removes it.
-func (db *DB) MarkRestore(ctx context.Context) error {
-	return db.DDL(ctx, "marking the target", "CREATE DATABASE IF NOT EXISTS "+sql.QuoteName(schemas.RestoringDatabase(db.Database))+" ENGINE = Atomic")
+// MarkRestore makes the empty database that says that tables are being restored, and of what. BeingRestored reports whether it is
+// there, RestoredFrom of what, and UnmarkRestore removes it.
+func (db *DB) MarkRestore(ctx context.Context, of string) error {
+	return db.DDL(ctx, "marking the target", "CREATE DATABASE IF NOT EXISTS "+sql.QuoteName(schemas.RestoringDatabase(db.Database))+" ENGINE = Atomic COMMENT '"+quoted(of)+"'")
+}
+
+// RestoredFrom is what MarkRestore was told; empty where there is no mark.
+func (db *DB) RestoredFrom(ctx context.Context) (of string, err error) {
+	names, err := db.names(ctx, "databases", "SELECT comment FROM system.databases WHERE name = $1", schemas.RestoringDatabase(db.Database))
+	if len(names) > 0 {
+		of = names[0]
+	}
+	return of, err
 }
 
 // BeingRestored is described there.
