@@ -179,7 +179,7 @@ func (c *Config) groups(ctx context.Context, m, base *Manifest) error {
 		if err != nil {
 			return err
 		}
-		if err := room(c.Files, name, holds, before.bytes(), free); err != nil {
+		if err := space(c.Files, name, holds, before.bytes(), free); err != nil {
 			return err
 		}
 		if g.Files, err = c.group(ctx, name, names, before); err != nil {

@@ -9,8 +9,8 @@ var (
 	ErrDamaged = errors.New("the backup is damaged")
 	// ErrNotOurs means that a backup cannot follow those that a place has.
 	ErrNotOurs = errors.New("not the place for this backup")
-	// ErrNoRoom means that a copy would fill the disk.
-	ErrNoRoom = errors.New("no room for a copy")
+	// ErrNoSpace means that a copy would fill the disk.
+	ErrNoSpace = errors.New("no space for a copy")
 	// ErrNotEmpty means that the target of a restore has something of its own.
 	ErrNotEmpty = errors.New("the target is not empty")
 	// ErrNoMonth means that one month alone cannot be restored of a topic, or that it is not there.

@@ -12,12 +12,12 @@ import (
 // that of its tables as a rule: events come meanwhile, and a full disk refuses them.
 const fullShare = 0.8
 
-// room refuses a copy of tables that would fill the disk. Of an earlier backup's files none is written again,
+// space refuses a copy of tables that would fill the disk. Of an earlier backup's files none is written again,
 // but for those that a merge replaced: how many is not known before.
-func room(dir, group string, holds, known, free int64) error {
+func space(dir, group string, holds, known, free int64) error {
 	if need := holds - known; float64(need) > fullShare*float64(free) {
 		return fmt.Errorf("%w: ClickHouse would write up to %s of tables %s into %s, where %s are free, and a full disk takes no events: nothing was copied. Make room, or let backups.allowed_path lie on another disk",
-			ErrNoRoom, schemas.FormatBytes(float64(need)), group, dir, schemas.FormatBytes(float64(free)))
+			ErrNoSpace, schemas.FormatBytes(float64(need)), group, dir, schemas.FormatBytes(float64(free)))
 	}
 	return nil
 }

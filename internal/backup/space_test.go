@@ -6,21 +6,21 @@ import (
 )
 
 // A copy of tables that would fill the disk of a running Almanac is refused before it begins.
-func TestRoom(t *testing.T) {
+func TestSpace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		holds, known, free int64
 		want               error
 	}{
 		"much is free":             {holds: 100, free: 1000},
-		"all that is free":         {holds: 1000, free: 1000, want: ErrNoRoom},
-		"more than that":           {holds: 5000, free: 1000, want: ErrNoRoom},
+		"all that is free":         {holds: 1000, free: 1000, want: ErrNoSpace},
+		"more than that":           {holds: 5000, free: 1000, want: ErrNoSpace},
 		"little of it is new":      {holds: 5000, known: 4900, free: 1000},
 		"less than before":         {holds: 100, known: 4900, free: 0},
 		"an empty table, no space": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := room("/x", groupTopics, c.holds, c.known, c.free); !errors.Is(err, c.want) {
+			if err := space("/x", groupTopics, c.holds, c.known, c.free); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 		})
