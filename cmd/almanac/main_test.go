@@ -284,10 +284,10 @@ func (s *daemon) says(text string) {
 	})
 }
 
-// stop sends a signal and returns the exit code.
+// stop sends a signal and returns the exit code, also of one that came to its end by itself.
 func (s *daemon) stop(sig syscall.Signal) int {
 	s.b.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.b.t.Fatal(err)
 	}
 	select {
