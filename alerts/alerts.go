@@ -39,7 +39,10 @@ func Stored(ctx context.Context, reg *registry.Registry) ([]Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Group
+	return groupsOf(entries)
+}
+
+func groupsOf(entries []registry.AlertRules) (out []Group, err error) {
 	for i := range entries {
 		var g Group
 		if err := json.Unmarshal(entries[i].Rules, &g); err != nil {
@@ -58,17 +61,12 @@ func (a *Alerts) Check(ctx context.Context, groups []Group) error {
 	if err != nil {
 		return err
 	}
-	all := map[string]*Group{}
-	for i := range live {
-		all[live[i].Name] = &live[i]
-	}
 	known := map[string]schemas.Topic{}
 	for i := range groups {
 		g := &groups[i]
 		if err := g.Validate(); err != nil {
 			return err
 		}
-		all[g.Name] = g
 		for j := range g.Rules {
 			r := &g.Rules[j]
 			t, ok := known[r.Topic]
@@ -81,6 +79,17 @@ func (a *Alerts) Check(ctx context.Context, groups []Group) error {
 			if _, err := r.Compile(&t); err != nil {
 				return g.refuse(r, "%v", err)
 			}
+		}
+	}
+	return within(live, groups)
+}
+
+// within refuses groups that are beyond the bounds together with those that are declared and of other names.
+func within(live, groups []Group) error {
+	all := map[string]*Group{}
+	for _, some := range [][]Group{live, groups} {
+		for i := range some {
+			all[some[i].Name] = &some[i]
 		}
 	}
 	rules, topics := 0, map[string]bool{}
@@ -101,7 +110,7 @@ func (a *Alerts) Check(ctx context.Context, groups []Group) error {
 	return nil
 }
 
-// Apply declares groups of rules: each takes the place of the group of its name. The first one makes the topics of alerts.
+// Apply declares groups of rules, all or none: each takes the place of the group of its name. The first one makes the topics of alerts.
 func (a *Alerts) Apply(ctx context.Context, groups []Group) error {
 	if err := a.Check(ctx, groups); err != nil {
 		return err
@@ -116,6 +125,7 @@ func (a *Alerts) Apply(ctx context.Context, groups []Group) error {
 	case t.Kind != kinds.Audit:
 		return fmt.Errorf("%w: the topic %s is of kind %s, and alerts need one of kind %s under that name: move its events elsewhere (`almanac replay --into`) and remove it", schemas.ErrRequest, t.Name, t.Kind, kinds.Audit)
 	}
+	entries := make([]registry.AlertRules, 0, len(groups))
 	for i := range groups {
 		g := &groups[i]
 		for _, r := range g.Receivers {
@@ -131,11 +141,15 @@ func (a *Alerts) Apply(ctx context.Context, groups []Group) error {
 		if err != nil {
 			return err
 		}
-		if err := a.reg.SaveAlertRules(ctx, registry.AlertRules{Group: g.Name, Rules: text, UpdatedAt: time.Now()}); err != nil {
+		entries = append(entries, registry.AlertRules{Group: g.Name, Rules: text})
+	}
+	return a.reg.SaveAlertRules(ctx, entries, func(stored []registry.AlertRules) error {
+		live, err := groupsOf(stored)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		return within(live, groups)
+	})
 }
 
 // retries is how a notification is called again: after some seconds at first, for a day. An alert that ended long ago

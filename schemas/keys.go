@@ -162,6 +162,10 @@ func AlertKey(group string) string {
 // AlertKeys is described there.
 const AlertKeys = keyAlerts + ".*"
 
+// AlertTurnKey is written with each group of rules. So what is asked of all groups together holds for two that are
+// applied at one moment.
+const AlertTurnKey = keyRuling
+
 // JobAlerts is the verb of the jobs that hold how far the rules of a topic are evaluated.
 const JobAlerts = "alerts"
 
@@ -181,9 +185,9 @@ const EngineKey = keyEngine
 const ClusterKey = keyCluster
 
 // notCopied are the first tokens of keys that have no second copy: who is alive, work that can
-// begin again, proofs that can be made again, and copies of checkpoints and ends of streams,
+// begin again, proofs that can be made again, turns, and copies of checkpoints and ends of streams,
 // which change every second.
-var notCopied = []string{keyLeases, keyJobs, keyProofs, StreamShards}
+var notCopied = []string{keyLeases, keyJobs, keyProofs, keyRuling, StreamShards}
 
 // Copied reports whether the entry of a key has a second copy.
 func Copied(key string) bool {

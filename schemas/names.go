@@ -93,6 +93,7 @@ const (
 	keyCluster = "CLUSTER"
 	keyRemoved = "REMOVALS"
 	keyAlerts  = "ALERTS"
+	keyRuling  = "RULING"
 )
 
 // Frame headers. The first eight are the producer's, the rest the router's unless they say otherwise.

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -23,10 +24,37 @@ func (r *Registry) AlertRules(ctx context.Context) ([]AlertRules, error) {
 	return list[AlertRules](ctx, r, schemas.AlertKeys)
 }
 
-// SaveAlertRules writes a group over the one that is there.
-func (r *Registry) SaveAlertRules(ctx context.Context, a AlertRules) error {
-	a.UpdatedAt = a.UpdatedAt.UTC().Truncate(time.Millisecond)
-	return r.commit(ctx, &change{key: a.key(), any: true, v: &a})
+// alertTurn is the entry that all who save rules write.
+type alertTurn struct {
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// SaveAlertRules writes groups over those that are there, all or none. may is asked with the groups that are declared
+// by then, as often as another process is faster; it refuses by an error.
+func (r *Registry) SaveAlertRules(ctx context.Context, groups []AlertRules, may func(live []AlertRules) error) error {
+	for {
+		var turn alertTurn
+		rev, err := r.get(ctx, schemas.AlertTurnKey, &turn)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		live, err := r.AlertRules(ctx) // after the turn: groups of an earlier one are among them
+		if err != nil {
+			return err
+		}
+		if err := may(live); err != nil {
+			return err
+		}
+		turn.UpdatedAt = time.Now().UTC().Truncate(time.Millisecond)
+		changes := []*change{{key: schemas.AlertTurnKey, rev: rev, v: &turn}}
+		for i := range groups {
+			groups[i].UpdatedAt = turn.UpdatedAt
+			changes = append(changes, &change{key: groups[i].key(), any: true, v: &groups[i]})
+		}
+		if err := r.commit(ctx, changes...); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
 }
 
 // ForgetAlertRules removes a group: ErrNotFound where there is none.

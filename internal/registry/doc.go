@@ -19,6 +19,7 @@
 //	PROOFS.<topic>[.<YYYY-MM>.<shard>] what verify proved, and how far it read
 //	SEALS.<topic>[.<number>]           the chain of seals over closed shards, and its end
 //	REMOVALS.<topic>                   that the topic is being removed, or was
+//	ALERTS.<group>                     the rules of a group of alerts, with RULING as whose turn it is to change them
 //
 // # States of a shard
 //

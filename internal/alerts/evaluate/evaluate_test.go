@@ -304,6 +304,39 @@ func TestRefusedRules(t *testing.T) {
 	}
 }
 
+// TestAppliedAtOnce holds that the bounds of all groups hold for those that are applied at one moment.
+func TestAppliedAtOnce(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	group := func(i int) alerts.Group {
+		return alerts.Group{Name: fmt.Sprint("g", i), Rules: []alerts.Rule{{Alert: "A", Topic: "app", Silence: alerts.Span(time.Hour)}}}
+	}
+	var most []alerts.Group
+	for i := range alerts.MaxGroups - 1 {
+		most = append(most, group(i))
+	}
+	if err := g.Apply(g.ctx, most); err != nil {
+		t.Fatal(err)
+	}
+	const beside = 6
+	said := make(chan error, beside)
+	for i := range beside {
+		go func() { said <- g.Apply(g.ctx, []alerts.Group{group(alerts.MaxGroups + i)}) }()
+	}
+	took := 0
+	for range beside {
+		switch err := <-said; {
+		case err == nil:
+			took++
+		case !errors.Is(err, alerts.ErrRule) || !strings.Contains(err.Error(), "groups of rules; the limit is"):
+			t.Error(err)
+		}
+	}
+	if groups, err := g.Groups(g.ctx); err != nil || len(groups) != alerts.MaxGroups || took != 1 {
+		t.Errorf("%d were taken, and %d are declared, %v", took, len(groups), err)
+	}
+}
+
 // TestErased holds that an alert whose event was erased is forgotten: no receiver is told of that person again.
 func TestErased(t *testing.T) {
 	t.Parallel()
