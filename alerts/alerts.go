@@ -239,9 +239,9 @@ func (a *Alerts) List(ctx context.Context) (*State, error) {
 	}
 	var named []decide.Named
 	for i := range jobs {
-		var s decide.Topic
-		if err := json.Unmarshal(jobs[i].State, &s); err != nil {
-			return nil, fmt.Errorf("alerts: what is known of topic %s is not readable: %w", jobs[i].ID, err)
+		s, err := stateOf(&jobs[i])
+		if err != nil {
+			return nil, err
 		}
 		named = append(named, s.Alerts...)
 		if topics[jobs[i].ID] != nil || len(s.Alerts) > 0 {

@@ -219,7 +219,8 @@ func worstOf() map[string][]worst {
 		all["GET "+prom+"query"] = expressions("time", "1770000000")
 		all["GET "+prom+"query_range"] = append(expressions("start", "1770000000", "end", "1770010999", "step", "1"), asks("query", "up", "start", "0", "end", "1e15", "step", "1"), asks("query", "max_over_time(up[1h:1ms])", "start", "0", "end", "1770000000", "step", "10000000"))
 		all["GET "+prom+"series"], all["GET "+prom+"labels"], all["GET "+prom+"label/{name}/values"] = selector("series"), selector("labels"), selector("values")
-		all["GET "+prom+"metadata"], all["GET "+prom+"status/buildinfo"] = []worst{{}}, []worst{{}}
+		all["GET "+prom+"metadata"], all["GET "+prom+"status/buildinfo"], all["GET "+prom+"alerts"] = []worst{{}}, []worst{{}}, []worst{{}}
+		all["GET "+prom+"rules"] = append(selector("series"), asks("group_limit", "2147483647", "group_next_token", strings.Repeat("x", 4000)))
 		for _, path := range []string{"query", "query_range", "series", "labels"} {
 			for _, w := range all["GET "+prom+path] {
 				all["POST "+prom+path] = append(all["POST "+prom+path], sends(w.query.Encode(), "Content-Type", "application/x-www-form-urlencoded"))

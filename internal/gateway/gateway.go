@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/api"
@@ -202,7 +203,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 			}
 			return all
 		}
-		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
+		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Alerts: alerts.New(reads.Registry, reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
 		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped}).Add(mux)
 		assistants := mcp.New(mcp.Config{
 			Ask: mcp.Inside(func() http.Handler { return served }, func(v any, stack []byte) {

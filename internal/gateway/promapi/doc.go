@@ -7,13 +7,14 @@
 //	/api/v1/series, labels, label/NAME/values  which series there are
 //	/api/v1/metadata                           types and units, by the points themselves
 //	/api/v1/status/buildinfo                   so that clients know what the engine can do
+//	/api/v1/rules, alerts                      rules over any kind of topic, and what is pending or firing
 //
 // Each takes GET, and POST with a form where Prometheus does, also below /t/TOPIC. Paths,
 // parameters and answers are Prometheus's own, and documented there.
 //
 // # Who is authoritative
 //
-// Package prometheus answers. This one reads parameters and writes JSON.
+// Package prometheus answers, and package alerts of rules. This one reads parameters and writes JSON.
 //
 // # Failures
 //

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql"
 
+	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/request"
@@ -32,6 +33,8 @@ const (
 // Config of the API.
 type Config struct {
 	Store *prometheus.Store
+	// Alerts are the rules and what fires, of all topics.
+	Alerts *alerts.Alerts
 	// Topic answers where the path names none.
 	Topic string
 	// Anyone says that nothing is asked of who reads: for an API that only this process reaches.
@@ -52,18 +55,24 @@ func New(cfg Config) *API { return &API{cfg: cfg, slots: make(chan struct{}, max
 // Path begins that of each route, below the topic's where that is in the path.
 const Path = "/api/v1/"
 
-// routes are the paths that take GET, and POST where post says so.
-var routes = map[string]struct {
-	post  bool
-	serve func(*API, *http.Request, string, func(answer) error) error
-}{
-	"query":               {true, (*API).query},
-	"query_range":         {true, (*API).queryRange},
-	"series":              {true, (*API).series},
-	"labels":              {true, (*API).labels},
-	"label/{name}/values": {false, (*API).values},
-	"metadata":            {false, (*API).metadata},
-	"status/buildinfo":    {false, (*API).buildinfo},
+// route is a path that takes GET, and POST where post says so. ruling: it is about rules of alerts, so of any kind of
+// topic, and of all where the path names none.
+type route struct {
+	post, ruling bool
+	serve        func(*API, *http.Request, string, func(answer) error) error
+}
+
+// routes are the paths.
+var routes = map[string]route{
+	"query":               {post: true, serve: (*API).query},
+	"query_range":         {post: true, serve: (*API).queryRange},
+	"series":              {post: true, serve: (*API).series},
+	"labels":              {post: true, serve: (*API).labels},
+	"label/{name}/values": {serve: (*API).values},
+	"metadata":            {serve: (*API).metadata},
+	"status/buildinfo":    {serve: (*API).buildinfo},
+	"rules":               {ruling: true, serve: (*API).rules},
+	"alerts":              {ruling: true, serve: (*API).alerts},
 }
 
 // Patterns are all routes, as http.ServeMux takes them.
@@ -84,13 +93,9 @@ func Patterns() (all []string) {
 func (a *API) Add(mux *http.ServeMux) {
 	for _, pattern := range Patterns() {
 		_, name, _ := strings.Cut(pattern, Path)
-		f := routes[name].serve
-		mux.HandleFunc(pattern, a.handle(func(r *http.Request, topic string, reply func(answer) error) error { return f(a, r, topic, reply) }))
+		mux.HandleFunc(pattern, a.handle(routes[name]))
 	}
 }
-
-// serve answers a request by calling reply at most once, or returns why not.
-type serve func(r *http.Request, topic string, reply func(answer) error) error
 
 // answer is what a request is answered with. result, when not nil, is the data.
 type answer struct {
@@ -112,12 +117,16 @@ func badData(format string, args ...any) error {
 	return &refusal{http.StatusBadRequest, "bad_data", fmt.Sprintf(format, args...)}
 }
 
-// handle reads the form, bounds the request and writes its answer.
-func (a *API) handle(f serve) http.HandlerFunc {
+// handle reads the form, bounds the request and writes its answer. A route's serve answers by calling reply at most once, or
+// returns why not.
+func (a *API) handle(to route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		topic := cmp.Or(r.PathValue("topic"), a.cfg.Topic)
+		topic := r.PathValue("topic")
+		if !to.ruling {
+			topic = cmp.Or(topic, a.cfg.Topic)
+		}
 		who := access.From(r.Context())
-		if err := a.may(who, topic); err != nil {
+		if err := a.may(who, topic, to.ruling); err != nil {
 			fail(w, err)
 			return
 		}
@@ -137,7 +146,7 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			if now.Where != who.Where {
 				return access.ErrUnauthenticated // it asks again, within the limit of now
 			}
-			return a.may(now, topic)
+			return a.may(now, topic, to.ruling)
 		})
 		defer stop()
 		r = r.WithContext(filter.WithLimit(allowed, who.Where)) // every read below is of series by filters
@@ -147,19 +156,23 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			return
 		}
 		defer cancel()
-		err = f(r.WithContext(ctx), topic, func(all answer) error { return write(w, &all) })
+		err = to.serve(a, r.WithContext(ctx), topic, func(all answer) error { return write(w, &all) })
 		if err != nil {
 			fail(w, err)
 		}
 	}
 }
 
-// may returns why who asks may not read a topic.
-func (a *API) may(who *access.Principal, topic string) error {
+// may returns why who asks may not read a topic; whole: all of its rows, since the count of a rule tells of each.
+func (a *API) may(who *access.Principal, topic string, whole bool) error {
 	if a.cfg.Anyone {
 		return nil
 	}
-	err := who.Refused(who.May(access.Read, topic))
+	may := who.May
+	if whole {
+		may = who.MayAll
+	}
+	err := who.Refused(may(access.Read, topic))
 	switch {
 	case err == nil:
 		return nil

@@ -1,0 +1,192 @@
+package alerts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// LateAfter is how long a rule may not be evaluated until that is wrong. A process that takes over reads the frames of
+// the longest window first.
+const LateAfter = 2 * time.Minute
+
+// GroupStatus is a group of rules with how they are evaluated.
+type GroupStatus struct {
+	Group
+	Rules []RuleStatus
+}
+
+// RuleStatus is a rule with how it is evaluated.
+type RuleStatus struct {
+	Rule
+	// UpTo is how far it is evaluated; the zero time: it is not yet.
+	UpTo time.Time
+	// Wrong says why it is not evaluated up to now; empty: it is, or has the time until then.
+	Wrong string
+	// Alerts are those that are pending or firing, where they were asked for.
+	Alerts []Alert
+}
+
+// State is that of the rule's worst alert.
+func (s *RuleStatus) State() Word {
+	worst := decide.Inactive
+	for i := range s.Alerts {
+		worst = States[max(slices.Index(States, worst), slices.Index(States, s.Alerts[i].State))]
+	}
+	return worst
+}
+
+// Status reads how the rules are evaluated, and their alerts.
+func (a *Alerts) Status(ctx context.Context) ([]GroupStatus, error) {
+	out, err := a.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string][]Alert{}
+	for i := range list.Alerts {
+		name := list.Alerts[i].Group + "/" + list.Alerts[i].Rule
+		of[name] = append(of[name], list.Alerts[i])
+	}
+	for i := range out {
+		for j := range out[i].Rules {
+			r := &out[i].Rules[j]
+			r.Alerts = of[out[i].Name+"/"+r.Alert]
+		}
+	}
+	return out, nil
+}
+
+// Health reads how the rules are evaluated, by the registry alone.
+func (a *Alerts) Health(ctx context.Context) ([]GroupStatus, error) {
+	entries, err := a.reg.AlertRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	declared := map[string]time.Time{}
+	for i := range entries {
+		declared[entries[i].Group] = entries[i].UpdatedAt
+	}
+	groups, err := groupsOf(entries)
+	if err != nil {
+		return nil, err
+	}
+	topics, err := a.reg.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	upTo, err := a.evaluatedUpTo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	out := make([]GroupStatus, 0, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		s := GroupStatus{Group: *g}
+		for _, r := range g.Rules {
+			s.Rules = append(s.Rules, RuleStatus{Rule: r, UpTo: upTo[r.Topic], Wrong: wrong(&r, topics, declared[g.Name], upTo[r.Topic], now)})
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// evaluatedUpTo is how far the rules of each topic are evaluated.
+func (a *Alerts) evaluatedUpTo(ctx context.Context) (map[string]time.Time, error) {
+	jobs, err := a.reg.Jobs(ctx, schemas.JobAlerts)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]time.Time{}
+	for i := range jobs {
+		s, err := stateOf(&jobs[i])
+		if err != nil {
+			return nil, err
+		}
+		if s.Decided > 0 {
+			out[jobs[i].ID] = time.Unix(0, s.Decided).UTC()
+		}
+	}
+	return out, nil
+}
+
+// stateOf reads what is known of a topic's alerts.
+func stateOf(j *registry.Job) (s decide.Topic, err error) {
+	if err := json.Unmarshal(j.State, &s); err != nil {
+		return s, fmt.Errorf("alerts: what is known of topic %s is not readable: %w", j.ID, err)
+	}
+	return s, nil
+}
+
+// wrong says why a rule is not evaluated up to now.
+func wrong(r *Rule, topics []schemas.Topic, declared, upTo, now time.Time) string {
+	i := slices.IndexFunc(topics, func(t schemas.Topic) bool { return t.Name == r.Topic })
+	if i < 0 {
+		return fmt.Sprintf("there is no topic %q: declare it, or take the rule out of its group", r.Topic)
+	}
+	if _, err := r.Compile(&topics[i]); err != nil {
+		return fmt.Sprintf("topic %q is no longer what the rule was made for: %v", r.Topic, err)
+	}
+	const remedy = "see that a sink runs, whose log says what stops it, and that `almanac lag` shows no events that wait for a router"
+	switch {
+	case upTo.IsZero() && now.Sub(declared) > LateAfter:
+		return fmt.Sprintf("it is not evaluated yet, %s after it was declared: %s", now.Sub(declared).Round(time.Second), remedy)
+	case !upTo.IsZero() && now.Sub(upTo) > LateAfter && now.Sub(declared) > LateAfter:
+		return fmt.Sprintf("it is evaluated up to %s, and that was %s ago: %s", upTo.Format(time.RFC3339), now.Sub(upTo).Round(time.Second), remedy)
+	}
+	return ""
+}
+
+// Query is what the rule asks, on one line.
+func (r *Rule) Query() string {
+	var b strings.Builder
+	b.WriteString("count")
+	if r.By != "" {
+		b.WriteString(" by (" + r.By + ")")
+	}
+	b.WriteString(" (" + r.Topic)
+	if r.Where != "" {
+		b.WriteString(" where " + r.Where)
+	}
+	b.WriteString(" within " + r.Span().String() + ")")
+	if r.Silence > 0 {
+		b.WriteString(" == 0")
+	} else {
+		b.WriteString(" " + strings.TrimSpace(r.Condition))
+	}
+	return b.String()
+}
+
+// OfTopic leaves the rules of one topic, and the groups that have some. ErrUnknownTopic where there is no such topic.
+func (a *Alerts) OfTopic(ctx context.Context, groups []GroupStatus, topic string) ([]GroupStatus, error) {
+	_, err := a.reg.Topic(ctx, topic)
+	if err != nil && !(errors.Is(err, schemas.ErrUnknownTopic) && watched(groups, topic)) {
+		return nil, err
+	}
+	out := groups[:0:0]
+	for _, g := range groups {
+		g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(r RuleStatus) bool { return r.Topic != topic })
+		if len(g.Rules) > 0 {
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+func watched(groups []GroupStatus, topic string) bool {
+	return slices.ContainsFunc(groups, func(g GroupStatus) bool {
+		return slices.ContainsFunc(g.Rules, func(r RuleStatus) bool { return r.Topic == topic })
+	})
+}
