@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/alerts/forms"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
@@ -83,9 +85,42 @@ type Receiver struct {
 	// Name is the group of timers in alert_calls: [a-z0-9_-]{1,63}.
 	Name string `json:"name" yaml:"name"`
 	URL  string `json:"url" yaml:"url"`
+	// Form is what the receiver takes: json, slack, pagerduty or alertmanager; empty: json.
+	Form string `json:"form,omitempty" yaml:"form"`
+	// RoutingKey is the integration key of a PagerDuty service.
+	RoutingKey string `json:"routing_key,omitempty" yaml:"routing_key"`
 	// Secret names a secret of the operator's timers_secrets, which signs; empty: nothing signs.
 	Secret string `json:"secret,omitempty" yaml:"secret"`
 }
+
+// validate completes a receiver by its defaults, and refuses what cannot be.
+func (r *Receiver) validate() error {
+	if err := schemas.ValidateTimerGroup(r.Name); err != nil {
+		return err
+	}
+	if r.Form == forms.PagerDuty && r.URL == "" {
+		r.URL = forms.PagerDutyURL
+	}
+	if err := timer.CheckURL(r.URL, nil); err != nil {
+		return err
+	}
+	u, err := url.Parse(r.URL)
+	switch {
+	case err != nil:
+		return err
+	case r.Form != "" && !slices.Contains(forms.All, r.Form):
+		return fmt.Errorf("form is %q; expected %s", r.Form, strings.Join(forms.All, ", "))
+	case r.Form == forms.PagerDuty && !routingKey.MatchString(r.RoutingKey):
+		return fmt.Errorf("form pagerduty needs routing_key, the integration key of a service: letters and digits, usually 32")
+	case r.Form != forms.PagerDuty && r.RoutingKey != "":
+		return fmt.Errorf("routing_key is for the form pagerduty")
+	case r.Form == forms.Alertmanager && !strings.HasSuffix(u.Path, forms.AlertmanagerPath):
+		return fmt.Errorf("the URL of form alertmanager ends in %s, as http://alertmanager:9093%s", forms.AlertmanagerPath, forms.AlertmanagerPath)
+	}
+	return nil
+}
+
+var routingKey = regexp.MustCompile(`^[A-Za-z0-9]{8,64}$`)
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
@@ -134,17 +169,15 @@ func (g *Group) Validate() error {
 		return g.refuse(nil, "%d receivers; the limit is %d", len(g.Receivers), MaxReceivers)
 	}
 	names := map[string]bool{}
-	for _, r := range g.Receivers {
-		if err := schemas.ValidateTimerGroup(r.Name); err != nil {
+	for i := range g.Receivers {
+		r := &g.Receivers[i]
+		if err := r.validate(); err != nil {
 			return g.refuse(nil, "receiver %q: %v", r.Name, err)
 		}
 		if names[r.Name] {
 			return g.refuse(nil, "receiver %q is there twice", r.Name)
 		}
 		names[r.Name] = true
-		if err := timer.CheckURL(r.URL, nil); err != nil {
-			return g.refuse(nil, "receiver %q: %v", r.Name, err)
-		}
 	}
 	seen := map[string]bool{}
 	for i := range g.Rules {
@@ -155,6 +188,9 @@ func (g *Group) Validate() error {
 		if err := r.validate(names); err != nil {
 			return g.refuse(r, "%v", err)
 		}
+		if name := r.varies(); name != "" && g.tells(r, forms.Alertmanager) {
+			return g.refuse(r, "label %q has the value of the alert, and Alertmanager knows an alert by its labels: it would never hear that this one ended. Make it an annotation", name)
+		}
 		if seen[r.Alert] {
 			return g.refuse(r, "the group has two rules of that name")
 		}
@@ -164,6 +200,25 @@ func (g *Group) Validate() error {
 		return g.refuse(nil, "it has %d bytes as JSON; the limit is %d. Make several groups of it", len(text), MaxGroupBytes)
 	}
 	return nil
+}
+
+// tells reports whether a receiver of a form is told of a rule.
+func (g *Group) tells(r *Rule, form string) bool {
+	return slices.ContainsFunc(g.Receivers, func(c Receiver) bool {
+		return c.Form == form && (len(r.Notify) == 0 || slices.Contains(r.Notify, c.Name))
+	})
+}
+
+var ofValue = regexp.MustCompile(`\{\{\s*\$value\s*\}\}`)
+
+// varies is a label that differs between the beginning of an alert and its end; empty: none does.
+func (r *Rule) varies() string {
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		if ofValue.MatchString(r.Labels[name]) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (g *Group) refuse(r *Rule, format string, a ...any) error {

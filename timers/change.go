@@ -20,6 +20,7 @@ type Change struct {
 	Timeout     *time.Duration
 	Retry       *timer.Policy
 	MaxLateness *time.Duration
+	Bare        *bool
 }
 
 // Condition says which revision an update or a delete expects.
@@ -155,6 +156,9 @@ func (c Change) on(prev *timer.Record, g timer.Group, asked time.Time, now int64
 	}
 	if c.Payload != nil {
 		s.Payload = *c.Payload
+	}
+	if c.Bare != nil {
+		s.Bare = *c.Bare
 	}
 	if c.Timeout != nil {
 		s.Timeout = *c.Timeout

@@ -128,6 +128,8 @@ type Draft struct {
 	Due     time.Time
 	URL     string
 	Payload json.RawMessage
+	// Bare: the payload alone is the body of a call.
+	Bare bool
 	// Timeout of a call; 0: the group's.
 	Timeout time.Duration
 	Retry   *timer.Policy
@@ -150,6 +152,9 @@ func (n *Draft) Take(c Change) {
 	}
 	if c.Payload != nil {
 		n.Payload = *c.Payload
+	}
+	if c.Bare != nil {
+		n.Bare = *c.Bare
 	}
 	if c.Timeout != nil {
 		n.Timeout = *c.Timeout
@@ -183,7 +188,7 @@ func (t *Timers) Create(ctx context.Context, n Draft) (tm Timer, created bool, e
 		return tm, false, err
 	}
 	want := timer.Draft{Due: due, User: n.User, Replace: n.Replace, Moved: n.Moved, Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{
-		URL: n.URL, Payload: n.Payload, Timeout: n.Timeout, Retry: n.Retry, MaxLateness: n.MaxLateness, After: n.After,
+		URL: n.URL, Payload: n.Payload, Timeout: n.Timeout, Retry: n.Retry, MaxLateness: n.MaxLateness, After: n.After, Bare: n.Bare,
 	}}
 	if err := want.Spec.Validate(g.AllowHosts); err != nil {
 		return tm, false, err

@@ -22,6 +22,7 @@ type Timer struct {
 	Op      timer.Op        `json:"op"`
 	URL     string          `json:"callback_url,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	Bare    bool            `json:"bare,omitempty"` // the payload alone is the body
 	Timeout string          `json:"callback_timeout,omitempty"`
 	Retry   *timer.Policy   `json:"retry_policy,omitempty"`
 	// MaxLateness after which it is too late to call.
@@ -87,7 +88,7 @@ func (t *Timer) describe(s *timer.Spec) {
 		return
 	}
 	t.spec = s
-	t.URL, t.Payload, t.Retry = s.URL, s.Payload, s.Retry
+	t.URL, t.Payload, t.Bare, t.Retry = s.URL, s.Payload, s.Bare, s.Retry
 	t.Timeout, t.MaxLateness = "", ""
 	if s.Timeout > 0 {
 		t.Timeout = s.Timeout.String()

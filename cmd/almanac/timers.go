@@ -92,6 +92,7 @@ func timerFlags(c *cobra.Command) {
 		textFlag("due", "`TIME` of the call: +2s from now, or RFC 3339"),
 		textFlag("url", "`URL` that is called"),
 		textFlag("payload", "`JSON` that is sent"),
+		switchFlag("bare", "send the payload alone as the body, for a URL that takes no other"),
 		textFlag("timeout", "`TIME` a call may take, at most 30s (default: the group's, which is 30s unless it says otherwise)"),
 		textFlag("max-lateness", "`TIME` after which it is too late to call"),
 	)
@@ -185,6 +186,10 @@ func timerChange(cmd *cobra.Command) (c timers.Change, err error) {
 	if f.Changed("payload") {
 		p := json.RawMessage(text("payload"))
 		c.Payload = &p
+	}
+	if f.Changed("bare") {
+		bare, _ := f.GetBool("bare")
+		c.Bare = &bare
 	}
 	if f.Changed("timeout") {
 		d, err := timer.ParseTimeout(text("timeout"))

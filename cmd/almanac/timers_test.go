@@ -178,7 +178,7 @@ func moved(b *box, hook string) {
 	pause("mails")
 	b.ok("", "timers", "groups", "apply", "other", "--slots", "64")
 	pause("other")
-	b.ok("", "timers", "create", "mails", "past", "--due", "+0s", "--url", hook, "--payload", `{"a":"<&>"}`, "--user", "u-1", "--max-lateness", "1h")
+	b.ok("", "timers", "create", "mails", "past", "--due", "+0s", "--url", hook, "--payload", `{"a":"<&>"}`, "--user", "u-1", "--max-lateness", "1h", "--bare")
 	was := map[string]timers.Timer{}
 	for _, tm := range decoded[[]timers.Timer](b, "timers", "ls", "mails", "--state", "pending", "-o", "json") {
 		was[tm.ID] = tm
@@ -203,7 +203,7 @@ func moved(b *box, hook string) {
 	}
 	for _, tm := range decoded[[]timers.Timer](b, "timers", "ls", "other", "-o", "json") {
 		w := was[tm.ID]
-		if tm.URL != w.URL || string(tm.Payload) != string(w.Payload) || tm.User != w.User || tm.MaxLateness != w.MaxLateness || !reflect.DeepEqual(tm.Retry, w.Retry) || tm.ID != "past" && !tm.Due.Equal(w.Due) {
+		if tm.URL != w.URL || string(tm.Payload) != string(w.Payload) || tm.User != w.User || tm.Bare != w.Bare || tm.MaxLateness != w.MaxLateness || !reflect.DeepEqual(tm.Retry, w.Retry) || tm.ID != "past" && !tm.Due.Equal(w.Due) {
 			b.t.Errorf("moved: %+v, expected %+v", tm, w)
 		}
 		if slot := fmt.Sprint(tm.Slot); len(decoded[[]timers.Timer](b, "timers", "ls", "other", "--slot", slot, "-o", "json")) == 0 {

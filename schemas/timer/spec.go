@@ -45,6 +45,8 @@ type Spec struct {
 	MaxLateness time.Duration `json:"max_lateness_ns,omitempty"`
 	// After is how far ahead the due time was asked to be; 0: it was asked as a time.
 	After time.Duration `json:"after_ns,omitempty"`
+	// Bare: the payload alone is the body of a call, as who receives it expects it.
+	Bare bool `json:"bare,omitempty"`
 }
 
 // Equal reports whether two specs call the same: so Create tells a timer that is asked for again
@@ -84,6 +86,9 @@ func (s *Spec) Validate(allowHosts []string) error {
 	}
 	if len(s.Payload) > 0 && (!json.Valid(s.Payload) || !utf8.Valid(s.Payload)) {
 		return refuse(CodePayload, "the payload is not JSON in UTF-8")
+	}
+	if s.Bare && len(s.Payload) == 0 {
+		return refuse(CodePayload, "bare: the payload alone is the body, and there is none")
 	}
 	if s.Timeout < 0 || s.Timeout > MaxTimeout {
 		return refuse(CodeTimeout, "the timeout is %s; expected more than 0 and at most %s", s.Timeout, MaxTimeout)

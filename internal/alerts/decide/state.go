@@ -27,8 +27,8 @@ type Notice struct {
 	Topic string `json:"topic"`
 	Group string `json:"group"`
 	Rule  string `json:"rule"`
-	// Was is the key of the alert's transition before; empty: it was inactive. The outbox need not have it.
-	Was string `json:"-"`
+	// Was is the key of the alert's transition before; empty: it was inactive.
+	Was string `json:"was,omitempty"`
 	// By is the field that the rule groups by, and Value what it is of this alert.
 	By    string  `json:"by,omitempty"`
 	Value string  `json:"value,omitempty"`
@@ -48,6 +48,9 @@ type Notice struct {
 type Call struct {
 	Receiver string `json:"receiver"`
 	URL      string `json:"url"`
+	// Form is of package forms; empty: json. RoutingKey is PagerDuty's.
+	Form       string `json:"form,omitempty"`
+	RoutingKey string `json:"routing_key,omitempty"`
 }
 
 // Tells reports whether receivers are told: an alert that fires, and one that ends after it fired.

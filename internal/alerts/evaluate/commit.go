@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/internal/alerts/forms"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -59,7 +60,7 @@ func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
 	}
 	for _, c := range rr.group.Receivers {
 		if len(rr.rule.Notify) == 0 || slices.Contains(rr.rule.Notify, c.Name) {
-			n.Calls = append(n.Calls, decide.Call{Receiver: c.Name, URL: c.URL})
+			n.Calls = append(n.Calls, decide.Call{Receiver: c.Name, URL: c.URL, Form: c.Form, RoutingKey: c.RoutingKey})
 		}
 	}
 	return n
@@ -239,11 +240,16 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 		return err
 	}
 	for _, c := range n.Calls {
-		payload, err := payload(n)
+		body, bare, err := forms.Body(n, &c)
 		if err != nil {
 			return err
 		}
-		d := timers.Draft{Group: c.Receiver, ID: n.Key, Due: now.Add(soon), After: soon, URL: c.URL, Payload: payload}
+		if n.Was != "" && n.To != decide.Firing && forms.Settles(c.Form) {
+			if err := e.withdraw(ctx, c.Receiver, n.Was); err != nil {
+				return err
+			}
+		}
+		d := timers.Draft{Group: c.Receiver, ID: n.Key, Due: now.Add(soon), After: soon, URL: c.URL, Payload: body, Bare: bare}
 		if n.By == schemas.ColUserID {
 			d.User = n.Value
 		}
@@ -258,6 +264,19 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 			e.reopen()
 			return fmt.Errorf("alerts: telling receiver %s that %s is %s: %w", c.Receiver, n.Rule, n.To, err)
 		}
+	}
+	return nil
+}
+
+// withdraw has a receiver no longer told of a transition that it was not told of yet.
+func (e *Evaluator) withdraw(ctx context.Context, receiver, key string) error {
+	_, err := e.calls.Delete(ctx, receiver, key, timers.Always)
+	if refused := (*timer.Refusal)(nil); errors.As(err, &refused) { // it was told, or was never to be
+		return nil
+	}
+	if err != nil {
+		e.reopen()
+		return fmt.Errorf("alerts: withdrawing what receiver %s was not told yet: %w", receiver, err)
 	}
 	return nil
 }
@@ -285,34 +304,3 @@ func (e *Evaluator) reopen() {
 
 // soon is the due time of notifications, from their creation. One that is created again is the same content by it.
 const soon = time.Millisecond
-
-// told is what a receiver is sent as the payload of its timer.
-type told struct {
-	Key         string            `json:"key"`
-	Status      string            `json:"status"`
-	Group       string            `json:"group"`
-	Alert       string            `json:"alert"`
-	Topic       string            `json:"topic"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-	Value       float64           `json:"value"`
-	StartsAt    time.Time         `json:"starts_at"`
-	EndsAt      *time.Time        `json:"ends_at"`
-	Reason      string            `json:"reason,omitempty"`
-}
-
-// payload is a transition as receivers hear of it: firing or resolved, in the words of Prometheus' Alertmanager.
-func payload(n *decide.Notice) (json.RawMessage, error) {
-	t := told{
-		Key: n.Key, Status: "firing", Group: n.Group, Alert: n.Rule, Topic: n.Topic, Labels: map[string]string{"alertname": n.Rule}, Annotations: n.Annotations,
-		Value: n.Count, StartsAt: time.Unix(0, n.Since).UTC(), Reason: n.Reason,
-	}
-	for name, v := range n.Labels {
-		t.Labels[name] = v
-	}
-	if n.To != decide.Firing {
-		at := time.Unix(0, n.At).UTC()
-		t.Status, t.EndsAt = "resolved", &at
-	}
-	return json.Marshal(t)
-}

@@ -25,6 +25,7 @@ type timerRequest struct {
 	ExecuteAt       *string         `json:"execute_at"`
 	CallbackURL     *string         `json:"callback_url"`
 	Payload         json.RawMessage `json:"payload"`
+	Bare            *bool           `json:"bare"`
 	CallbackTimeout *string         `json:"callback_timeout"`
 	MaxLateness     *string         `json:"max_lateness"`
 	RetryPolicy     *retryRequest   `json:"retry_policy"`
@@ -195,6 +196,7 @@ func (q *timerRequest) change(now time.Time) (c timers.Change, err error) {
 	if q.Payload != nil {
 		c.Payload = &q.Payload
 	}
+	c.Bare = q.Bare
 	if q.CallbackTimeout != nil {
 		d, err := timer.ParseTimeout(*q.CallbackTimeout)
 		if err != nil {

@@ -26,6 +26,7 @@ type timerView struct {
 	Attempt         int64           `json:"attempt"`
 	CallbackURL     string          `json:"callback_url,omitempty"`
 	Payload         json.RawMessage `json:"payload,omitempty"`
+	Bare            bool            `json:"bare,omitempty"`
 	CallbackTimeout string          `json:"callback_timeout,omitempty"`
 	MaxLateness     string          `json:"max_lateness,omitempty"`
 	RetryPolicy     *retryRequest   `json:"retry_policy,omitempty"`
@@ -46,7 +47,7 @@ type timerView struct {
 
 func viewTimer(t *timers.Timer) timerView {
 	return timerView{
-		Group: t.Group, ID: t.ID, State: t.State, ExecuteAt: t.Due, Revision: t.Revision, Attempt: t.Attempt, CallbackURL: t.URL, Payload: t.Payload,
+		Group: t.Group, ID: t.ID, State: t.State, ExecuteAt: t.Due, Revision: t.Revision, Attempt: t.Attempt, CallbackURL: t.URL, Payload: t.Payload, Bare: t.Bare,
 		CallbackTimeout: t.Timeout, MaxLateness: t.MaxLateness, RetryPolicy: viewPolicy(t.Retry), UserID: t.User, Life: t.Life, Slot: t.Slot,
 		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ExecutedAt: t.ExecutedAt, Last: t.Op, Status: t.Status, Error: t.Error, Detail: t.Detail, LateMs: t.LateMs, TookMs: t.TookMs,
 	}
@@ -67,12 +68,13 @@ func ExportTimer(t *timers.Timer) any {
 		ExecuteAt       time.Time       `json:"execute_at"`
 		CallbackURL     string          `json:"callback_url"`
 		Payload         json.RawMessage `json:"payload,omitempty"`
+		Bare            bool            `json:"bare,omitempty"`
 		CallbackTimeout string          `json:"callback_timeout,omitempty"`
 		MaxLateness     string          `json:"max_lateness,omitempty"`
 		RetryPolicy     *retryRequest   `json:"retry_policy,omitempty"`
 		UserID          string          `json:"user_id,omitempty"`
 		Exported        Exported        `json:"exported"`
-	}{t.ID, t.Due, t.URL, t.Payload, t.Timeout, t.MaxLateness, viewPolicy(t.Retry), t.User, Exported{t.Group, t.Revision}}
+	}{t.ID, t.Due, t.URL, t.Payload, t.Bare, t.Timeout, t.MaxLateness, viewPolicy(t.Retry), t.User, Exported{t.Group, t.Revision}}
 }
 
 // ParseExported reads whose line of an export it is.

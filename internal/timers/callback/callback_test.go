@@ -73,6 +73,34 @@ func TestCallSaysWhoAndWhat(t *testing.T) {
 	}
 }
 
+// TestBarePayload holds that a payload which is to be the whole body is, byte by byte, under the same headers.
+func TestBarePayload(t *testing.T) {
+	secrets, err := ParseSecrets("mails=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, payload := claimed(), json.RawMessage(`[{"a":"<&>"}]`)
+	asked := false
+	url := server(t, func(_ http.ResponseWriter, req *http.Request) {
+		asked = true
+		if data, _ := io.ReadAll(req.Body); string(data) != string(payload) {
+			t.Errorf("body %s", data)
+		}
+		if req.Header.Get("Content-Type") != "application/json" || req.Header.Get("Idempotency-Key") != r.Life.String()+"-1-1" || req.Header.Get("webhook-signature") == "" {
+			t.Errorf("%v", req.Header)
+		}
+	})
+	c := New(Config{AllowCIDRs: loopback, Secrets: secrets})
+	defer c.Close()
+	v, _, err := c.Call(t.Context(), &timer.Group{SecretRef: "mails"}, r, &timer.Spec{URL: url, Payload: payload, Bare: true})
+	if err != nil || v.Kind != timer.Success || !asked {
+		t.Errorf("%+v %v", v, err)
+	}
+	if err := (&timer.Spec{URL: url, Bare: true}).Validate(nil); err == nil {
+		t.Error("a body of nothing was taken")
+	}
+}
+
 // TestSignatureVector is the example of the Standard Webhooks specification.
 func TestSignatureVector(t *testing.T) {
 	s, err := ParseSecrets("k=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")

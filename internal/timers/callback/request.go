@@ -25,12 +25,16 @@ type body struct {
 }
 
 func (c *Caller) request(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec, now time.Time) (*http.Request, error) {
-	data, err := json.Marshal(body{
-		Group: r.Key.Group, ID: r.Key.ID, Life: r.Life.String(), Revision: r.Revision, Attempt: r.Attempt,
-		Due: jsonout.Time(time.Unix(0, r.Due)), FiredAt: jsonout.Time(now), Payload: s.Payload,
-	})
-	if err != nil {
-		return nil, err
+	data := []byte(s.Payload)
+	if !s.Bare {
+		var err error
+		data, err = json.Marshal(body{
+			Group: r.Key.Group, ID: r.Key.ID, Life: r.Life.String(), Revision: r.Revision, Attempt: r.Attempt,
+			Due: jsonout.Time(time.Unix(0, r.Due)), FiredAt: jsonout.Time(now), Payload: s.Payload,
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(data))
 	if err != nil {
