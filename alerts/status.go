@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,9 @@ const LateAfter = 2 * time.Minute
 // GroupStatus is a group of rules with how they are evaluated.
 type GroupStatus struct {
 	Group
-	Rules []RuleStatus
+	// Declared is when it was applied last, by the clock of who did.
+	Declared time.Time
+	Rules    []RuleStatus
 }
 
 // RuleStatus is a rule with how it is evaluated.
@@ -94,7 +97,7 @@ func (a *Alerts) Health(ctx context.Context) ([]GroupStatus, error) {
 	out := make([]GroupStatus, 0, len(groups))
 	for i := range groups {
 		g := &groups[i]
-		s := GroupStatus{Group: *g}
+		s := GroupStatus{Group: *g, Declared: declared[g.Name]}
 		for _, r := range g.Rules {
 			s.Rules = append(s.Rules, RuleStatus{Rule: r, UpTo: upTo[r.Topic], Wrong: wrong(&r, topics, declared[g.Name], upTo[r.Topic], now)})
 		}
@@ -189,4 +192,66 @@ func watched(groups []GroupStatus, topic string) bool {
 	return slices.ContainsFunc(groups, func(g GroupStatus) bool {
 		return slices.ContainsFunc(g.Rules, func(r RuleStatus) bool { return r.Topic == topic })
 	})
+}
+
+// TopicStatus is how the rules of a topic are evaluated.
+type TopicStatus struct {
+	Topic string
+	// Rules are how many there are, and Wrong those that are not evaluated up to now.
+	Rules, Wrong int
+	// Pending and Firing count alerts.
+	Pending, Firing int
+	// UpTo is how far the rules are evaluated. Before they are the first time it is when they were declared.
+	UpTo time.Time
+}
+
+// Topics reads how the rules of each topic are evaluated, by the registry alone.
+func (a *Alerts) Topics(ctx context.Context) ([]TopicStatus, error) {
+	groups, err := a.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := a.reg.Jobs(ctx, schemas.JobAlerts)
+	if err != nil {
+		return nil, err
+	}
+	topics := map[string]*TopicStatus{}
+	for i := range groups {
+		for j := range groups[i].Rules {
+			r := &groups[i].Rules[j]
+			t := topics[r.Topic]
+			if t == nil {
+				t = &TopicStatus{Topic: r.Topic, UpTo: r.UpTo}
+				topics[r.Topic] = t
+			}
+			if r.UpTo.IsZero() && (t.UpTo.IsZero() || groups[i].Declared.Before(t.UpTo)) {
+				t.UpTo = groups[i].Declared
+			}
+			if t.Rules++; r.Wrong != "" {
+				t.Wrong++
+			}
+		}
+	}
+	for i := range jobs {
+		t := topics[jobs[i].ID]
+		if t == nil {
+			continue // its rules were removed, and its alerts end
+		}
+		s, err := stateOf(&jobs[i])
+		if err != nil {
+			return nil, err
+		}
+		for j := range s.Alerts {
+			if s.Alerts[j].State == decide.Firing {
+				t.Firing++
+			} else {
+				t.Pending++
+			}
+		}
+	}
+	out := make([]TopicStatus, 0, len(topics))
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		out = append(out, *topics[name])
+	}
+	return out, nil
 }

@@ -61,6 +61,11 @@ var plantable = []struct {
 		w.startRouter()
 	}},
 	{name: "certificate near its end", alert: "CertificateExpires", plant: func(w *observed) { w.certify(10 * 24 * time.Hour) }, repair: func(w *observed) { w.certify(90 * 24 * time.Hour) }},
+	{name: "rules without a sink", alert: "AlertsNotEvaluated", plant: func(w *observed) {
+		w.write("rules.yaml", `groups: [{name: quiet, rules: [{alert: Quiet, topic: app, silence: 1h}]}]`)
+		w.ok("", "alerts", "apply", "-f", filepath.Join(w.dir, "rules.yaml"))
+		w.sink.stop(syscall.SIGTERM)
+	}, repair: (*observed).startSink},
 	{name: "silent input", alert: "InputSilent", plant: func(w *observed) { w.send(2000) }, repair: func(w *observed) { w.send(1) }},
 	{name: "dropped event", alert: "EventsDropped", plant: (*observed).drop, repair: func(w *observed) { w.events.Cut(false) }, later: 6 * time.Minute},
 	{name: "erasure stuck", alert: "ErasureStuck", plant: func(w *observed) {

@@ -233,7 +233,7 @@ var stateApart = families.StateApart
 
 // measure gives the registry of this process the numbers of parts, and the API what serves it.
 func (in *inputs) measure(parts *gateway.Parts, reg *registry.Registry, more ...metrics.Source) {
-	in.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers), families.Producers(in.numbers.Registry, parts.Pool))...)
+	in.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers), families.Rules(in.numbers.Registry, reg), families.Producers(in.numbers.Registry, parts.Pool))...)
 	in.numbers.Read(families.State(in.numbers.Registry, parts.Reads.Reader, stateApart)...)
 	parts.Reads.Metrics = in.numbers.Handler()
 }

@@ -20,6 +20,7 @@ type processNumbers struct {
 	*metrics.Registry
 	router func() *families.Router
 	sinks  func() *families.Sinks
+	alerts func() *families.Evaluator
 	proofs func() *families.Proofs
 	inputs func() *families.Inputs
 }
@@ -36,6 +37,7 @@ func newNumbers(log zerolog.Logger) *processNumbers {
 		Registry: r,
 		router:   sync.OnceValue(func() *families.Router { return families.NewRouter(r) }),
 		sinks:    sync.OnceValue(func() *families.Sinks { return families.NewSinks(r) }),
+		alerts:   sync.OnceValue(func() *families.Evaluator { return families.NewEvaluator(r) }),
 		proofs:   sync.OnceValue(func() *families.Proofs { return families.NewProofs(r) }),
 		inputs:   sync.OnceValue(func() *families.Inputs { return families.NewInputs(r, access.Reasons()...) }),
 	}

@@ -155,7 +155,7 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		Agreed: func(did erasure.Agreed) { sayAgreed(log, did) },
 		Fault:  func(err error) { fault(schemas.ShardRef{}, err) },
 	})
-	evaluates, err := newEvaluator(nc, reg, db, []byte(s.PIIKey), k.Owns, log)
+	evaluates, err := newEvaluator(nc, reg, db, []byte(s.PIIKey), k.Owns, n.alerts(), log)
 	if err != nil {
 		return nil, err
 	}
@@ -185,17 +185,20 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 }
 
 // newEvaluator makes what evaluates rules of alerts.
-func newEvaluator(nc *nats.Conn, reg *registry.Registry, db *tables.DB, piiKey []byte, owns func(string) bool, log zerolog.Logger) (part, error) {
+func newEvaluator(nc *nats.Conn, reg *registry.Registry, db *tables.DB, piiKey []byte, owns func(string) bool, counts *families.Evaluator, log zerolog.Logger) (part, error) {
 	r, err := query.New(nc, reg, db)
 	if err != nil {
 		return nil, err
 	}
 	again := newRationer()
 	return evaluate.New(evaluate.Config{NATS: nc, Registry: reg, Reader: r, Owns: owns, PrivacyKey: piiKey, Hooks: evaluate.Hooks{
+		Decided: counts.Decided,
 		Changed: func(n *decide.Notice) { // without the value of the group, which may name a person
+			counts.Changed(n)
 			log.Info().Str("topic", n.Topic).Str("group", n.Group).Str("alert", n.Rule).Str("state", string(n.To)).Str("key", n.Key).Msg("an alert changed")
 		},
 		Fault: func(topic string, err error) {
+			counts.Fault(topic, err)
 			if more, ok := again.pass("alerts " + topic); ok {
 				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("rules of alerts")
 			}

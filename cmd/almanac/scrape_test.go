@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,8 @@ func TestScrapeHasWhatIsNamed(t *testing.T) {
 	b.sendThroughEach(a)
 	b.ok("", "timers", "groups", "apply", "mails")
 	b.ok("", "timers", "create", "mails", "one", "--due", "+1h", "--url", "http://127.0.0.1:1/")
+	b.write("rules.yaml", `groups: [{name: quiet, rules: [{alert: Quiet, topic: app, silence: 1h}]}]`)
+	b.ok("", "alerts", "apply", "-f", filepath.Join(b.dir, "rules.yaml"))
 	for i := range 17 {
 		b.post(a.HTTP+fmt.Sprintf("/v1/topics/t%d/events", i), "text/plain", "hi")
 	}

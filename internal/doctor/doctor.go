@@ -84,6 +84,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.streams(ctx)
 		c.members(ctx)
 		c.timers(ctx)
+		c.alerts(ctx)
 	}
 	stores := c.clickhouse(ctx)
 	if c.reg != nil {
@@ -100,6 +101,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.fields(ctx)
 		c.documents(ctx)
 		c.meters(ctx)
+		c.receivers(ctx)
 	}
 	c.producers(stores)
 	c.disk()

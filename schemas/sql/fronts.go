@@ -58,6 +58,15 @@ type TimerCalls struct {
 // SQL is the statement.
 func (c TimerCalls) SQL() string { return fill("tables/timer_calls", c) }
 
+// TimerRefused names the groups whose timer that was over last, within the last SpanNs, had failed, as JSON.
+type TimerRefused struct {
+	Table  string
+	SpanNs int64
+}
+
+// SQL is the statement.
+func (r TimerRefused) SQL() string { return fill("tables/timer_refused", r) }
+
 // FrontRows is the rows of records of a front, as JSON.
 type FrontRows struct {
 	Table  string

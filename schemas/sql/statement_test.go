@@ -29,6 +29,7 @@ func TestStatementsOfTables(t *testing.T) {
 		Leftovers{Database: "'db'", Table: "'things'", Partition: "'p'", UpTo: 99},
 		Marked{Repeats: "`db`.`things.repeats`"},
 		TimerCalls{Table: table, SpanNs: 60},
+		TimerRefused{Table: table, SpanNs: 60},
 		FrontRows{Table: table, Says: "version", Months: "202601", FromSQL: "a", ToSQL: "b", Seqs: "1,2"},
 		Positions{Table: table, Where: "1", Above: 3, UpTo: 9},
 		Positions{Table: table, Where: "1", Above: 3, UpTo: 9, Limit: 7},

@@ -244,7 +244,7 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 		if err != nil {
 			return err
 		}
-		if n.Was != "" && n.To != decide.Firing && forms.Settles(c.Form) {
+		if n.Was != "" && n.To != decide.Firing && forms.KeepsState(c.Form) {
 			if err := e.withdraw(ctx, c.Receiver, n.Was); err != nil {
 				return err
 			}

@@ -51,9 +51,9 @@ func Body(n *decide.Notice, c *decide.Call) (body json.RawMessage, bare bool, er
 	return body, c.Form != "" && c.Form != JSON, err
 }
 
-// Settles reports whether a receiver of the form keeps the state that it was told last. What it was not told yet of an
+// KeepsState reports whether a receiver of the form keeps the state that it was told last. What it was not told yet of an
 // alert's beginning must not come after the end.
-func Settles(form string) bool { return form == PagerDuty || form == Alertmanager }
+func KeepsState(form string) bool { return form == PagerDuty || form == Alertmanager }
 
 func status(n *decide.Notice) string {
 	if n.To == decide.Firing {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/timers/dispatch"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Dispatcher is the source of a dispatcher's numbers.
@@ -38,6 +39,9 @@ func ofDispatcher(waiting []dispatch.Waiting, s dispatch.Stats) (out []metrics.S
 	}
 	for _, c := range s.Calls {
 		out = append(out, metrics.DispatcherCalls.Is(float64(c.Count), c.Topic, c.Group, string(c.Result)))
+		if c.Topic == schemas.TopicAlertCalls {
+			out = append(out, metrics.AlertsCalls.Is(float64(c.Count), c.Group, string(c.Result)))
+		}
 	}
 	for what, n := range s.Errors {
 		out = append(out, metrics.DispatcherCallErrors.Is(float64(n), what))

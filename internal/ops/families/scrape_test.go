@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
@@ -38,7 +40,7 @@ func TestScrape(t *testing.T) {
 	}
 	of("front", ofFront([]topicStatus{{"timers", []timers.Status{{Group: "mails"}}}}))
 	of("dispatcher", ofDispatcher([]dispatch.Waiting{{Topic: "timers", Group: "mails"}}, dispatch.Stats{
-		Calls: []dispatch.Calls{{Result: timer.Done}}, Errors: map[string]uint64{timer.ErrTimeout: 1},
+		Calls: []dispatch.Calls{{Result: timer.Done, GroupID: dispatch.GroupID{Topic: schemas.TopicAlertCalls, Group: "ops"}}}, Errors: map[string]uint64{timer.ErrTimeout: 1},
 	}))
 	of("producers", ofProducers(r.Topics(), map[string]producer.Stats{"app": {Dropped: map[string]uint64{"full": 1}}}))
 	of("pool", []metrics.Sample{metrics.InputInFlight.Is(0), metrics.InputsLimit.Is(1)})
@@ -50,6 +52,7 @@ func TestScrape(t *testing.T) {
 		Streams: []query.StreamUse{{Stream: schemas.StreamEvents}}, Members: map[string]int{"router": 1}, Erasures: map[string]int{"erased": 1},
 	}, time.Now()))
 	of("tables", append(ofTables(topics, []tables.Size{{Table: "app"}}), metrics.DiskFree.Is(1), metrics.DiskTotal.Is(2)))
+	of("alerts", ofRules(topics, []alerts.TopicStatus{{Topic: "app", Rules: 1}}, time.Now()))
 	r.Read(Ready(func(context.Context) bool { return true }))
 	r.Read(Certificates(map[string]func() time.Time{"tls": time.Now}))
 	w := httptest.NewRecorder()
@@ -92,6 +95,10 @@ func playParts(r *metrics.Registry) {
 	k.Failed(ref, nil)
 	k.Closed(ref, 3)
 	k.Fault(ref, nil)
+	e := NewEvaluator(r)
+	e.Decided("app", 1, time.Now())
+	e.Changed(&decide.Notice{Topic: "app", To: decide.Firing})
+	e.Fault("app", nil)
 	p := NewProofs(r)
 	p.Began(time.Hour)
 	p.Ended(&verify.Report{Topics: []verify.TopicReport{{Topic: "app"}}}, time.Second, nil)

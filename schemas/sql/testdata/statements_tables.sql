@@ -143,6 +143,16 @@ GROUP BY t.`group`
 ORDER BY t.`group`
 FORMAT JSONEachRow;
 
+-- sql.TimerRefused
+SELECT t.`group` AS `group`, countIf(t.state = 'failed') AS failed, toUnixTimestamp64Nano(max(t.ts)) AS at,
+  argMax(t.status, (t.ts, t.seq)) AS status, argMax(t.error, (t.ts, t.seq)) AS error
+FROM `db`.`things` AS t
+WHERE t.ts >= now64(9) - toIntervalNanosecond(60) AND t.state IN ('done', 'failed')
+GROUP BY t.`group`
+HAVING argMax(t.state, (t.ts, t.seq)) = 'failed'
+ORDER BY t.`group`
+FORMAT JSONEachRow;
+
 -- sql.FrontRows
 SELECT seq AS seq, toUnixTimestamp64Nano(ts) AS t, version AS says, month AS m, shard AS s
 FROM `db`.`things`

@@ -42,6 +42,8 @@ export type AlertGroup = {
   receivers?: Array<{
     name: string;
     url: string;
+    form?: string;
+    routing_key?: string;
     secret?: string;
   }>;
 };
@@ -807,6 +809,7 @@ export type Timer = {
   attempt: number;
   callback_url?: string;
   payload?: unknown;
+  bare?: boolean;
   callback_timeout?: string;
   max_lateness?: string;
   retry_policy?: RetryPolicy;
@@ -880,6 +883,7 @@ export type TimerRequest = {
   execute_at?: string | null;
   callback_url?: string | null;
   payload?: unknown;
+  bare?: boolean | null;
   callback_timeout?: string | null;
   max_lateness?: string | null;
   retry_policy?: RetryPolicy;
