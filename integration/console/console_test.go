@@ -19,7 +19,7 @@ import (
 	built "github.com/almanac-events/almanac/internal/gateway/console"
 )
 
-// maxWait is how long all of it may take on a machine that is busy.
+// maxWait is how long a script may take on a machine that is busy.
 const maxWait = 5 * time.Minute
 
 // web is the folder of the page's sources, whose packages have playwright-core.
@@ -36,16 +36,29 @@ func TestPage(t *testing.T) {
 		t.Skip("the page is not built here: make console")
 	}
 	chromium, _ := exec.LookPath("chromium")
-	address, token := up(t)
 	from, err := filepath.Abs(web)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := json.Marshal(map[string]string{"base": address, "token": token, "chromium": chromium, "packages": from, "shots": os.Getenv("ALMANAC_CONSOLE_SHOTS")})
+	told := up(t)
+	told["chromium"], told["packages"], told["shots"] = chromium, from, os.Getenv("ALMANAC_CONSOLE_SHOTS")
+	scripts, err := filepath.Glob("drive-*.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "drive.mjs", string(told))
+	for _, script := range append([]string{"drive.mjs"}, scripts...) { // it begins with an empty Almanac
+		t.Run(strings.TrimSuffix(script, ".mjs"), func(t *testing.T) { drive(t, script, told) })
+	}
+}
+
+// drive runs a script. Each of its scenarios is a subtest.
+func drive(t *testing.T, script string, told map[string]string) {
+	t.Helper()
+	arg, err := json.Marshal(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", script, string(arg))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and the browser
 	cmd.Stderr = os.Stderr
@@ -64,7 +77,7 @@ func TestPage(t *testing.T) {
 	for lines.Scan() {
 		var one struct{ Scenario, Failed string }
 		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
-			t.Errorf("drive.mjs: %s", lines.Text())
+			t.Errorf("%s: %s", script, lines.Text())
 			continue
 		}
 		ended = ended || one.Scenario == "what was asked"
@@ -75,12 +88,13 @@ func TestPage(t *testing.T) {
 		})
 	}
 	if err := cmd.Wait(); err != nil || !ended {
-		t.Errorf("drive.mjs ended before its last scenario: %v", err)
+		t.Errorf("%s ended before its last scenario: %v", script, err)
 	}
 }
 
-// up builds and starts Almanac, and returns its address and its local token.
-func up(t *testing.T) (address, token string) {
+// up builds and starts Almanac, and returns what scripts are told of it: where its page is, its local token, the program
+// and its data.
+func up(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
 	program, data := filepath.Join(dir, "almanac"), filepath.Join(dir, "data")
@@ -128,6 +142,7 @@ func up(t *testing.T) (address, token string) {
 			t.Log(said.String())
 		}
 	})
+	var address string
 	select {
 	case address = <-ready: // what up prints is where the page is
 	case <-ended:
@@ -136,10 +151,11 @@ func up(t *testing.T) (address, token string) {
 		t.Fatal(errors.New("almanac up is not ready"))
 	}
 	bury(t, data)
-	if token, err = keep.ReadLocal(filepath.Join(data, embedded.LocalTokenName)); err != nil {
+	token, err := keep.ReadLocal(filepath.Join(data, embedded.LocalTokenName))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSuffix(address, built.Path), token
+	return map[string]string{"base": strings.TrimSuffix(address, built.Path), "token": token, "program": program, "data": data}
 }
 
 // bury publishes what no router can route: two messages that become dead letters.

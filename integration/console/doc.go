@@ -3,11 +3,12 @@
 //
 // # Model
 //
-// The test starts Almanac and runs drive.mjs, which has playwright-core of the page's own packages. Each scenario
-// there is a subtest here. Events come by the API, as a client sends them. A scenario waits for what it expects to
-// see, and for no time.
+// The test starts Almanac and runs drive.mjs, and then each drive-*.mjs, which have playwright-core of the page's own
+// packages. Each scenario there is a subtest here. What they share is in page.mjs. Events come by the API, as a client
+// sends them. A scenario waits for what it expects to see, and for no time. All scripts have the same Almanac, so one
+// that is not the first has a topic of its own.
 //
-// After the last scenario the requests of all are looked at. They went to the page's origin alone. No script
+// After the last scenario of a script the requests of all are looked at. They went to the page's origin alone. No script
 // failed, and nothing broke the page's policy.
 //
 // # Failures

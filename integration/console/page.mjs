@@ -1,0 +1,72 @@
+// What scenarios of the page share: a browser, events sent as a client sends them, and the report, a line of JSON for each
+// scenario with why it failed if it did.
+import assert from 'node:assert/strict'
+import {createRequire} from 'node:module'
+import {join} from 'node:path'
+
+export const told = JSON.parse(process.argv[2])
+const {chromium} = createRequire(join(told.packages, 'package.json'))('playwright-core')
+const browser = await chromium.launch({executablePath: told.chromium, args: ['--no-sandbox']})
+const asked = []
+const wrong = []
+
+export async function open(address, options = {}) {
+  const context = await browser.newContext({viewport: {width: 1440, height: 860}, ...options})
+  context.setDefaultTimeout(60_000)
+  const page = await context.newPage()
+  page.on('request', (r) => asked.push([new URL(page.url() === 'about:blank' ? r.url() : page.url()).origin, r.url()]))
+  page.on('pageerror', (e) => wrong.push('a script failed: ' + e.message))
+  // An answer that is no success is on the console too; the page tells what it means.
+  page.on('console', (m) => { if (m.type() === 'error' && !/^Failed to load resource/.test(m.text())) wrong.push('on the console: ' + m.text()) })
+  await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (e) => console.error('against the policy: ' + e.violatedDirective + ' ' + e.blockedURI)))
+  await page.goto(address)
+  return page
+}
+
+export const at = (fragment, base = told.base) => `${base}/console/#/${fragment}`
+
+export async function call(method, path, type, body) {
+  const answer = await fetch(told.base + path, {method, headers: {'Content-Type': type, Authorization: 'Bearer ' + told.token}, body})
+  const text = await answer.text()
+  assert.ok(answer.ok, text)
+  return text
+}
+
+export const send = (events, topic = 'app') => call('POST', `/v1/topics/${topic}/events?ack=stored`, 'application/x-ndjson', events.map((e) => JSON.stringify(e)).join('\n'))
+
+/** until waits for a condition that no locator says. */
+export async function until(page, what, f) {
+  for (const end = Date.now() + 60_000; ;) {
+    const value = await f()
+    if (value) return value
+    assert.ok(Date.now() < end, `${what}; the page has ${(await page.locator('main').innerText()).slice(0, 600)}`)
+    await page.evaluate(() => new Promise(requestAnimationFrame))
+  }
+}
+
+export const list = (page) => page.getByRole('grid', {name: 'Events'})
+export const rows = (page) => list(page).getByRole('row')
+export const found = (page, text) => page.getByText(text, {exact: true}).waitFor()
+export const filter = (page) => page.getByRole('combobox', {name: 'Filter'})
+
+/** run carries scenarios out, one after the other, and then looks at what all of them asked for. */
+export async function run(scenarios) {
+  const last = {
+    async 'what was asked'() {
+      assert.deepEqual(asked.filter(([page, to]) => new URL(to).origin !== page), [])
+      assert.deepEqual([...new Set(wrong)], [])
+      assert.ok(asked.length > Object.keys(scenarios).length)
+    },
+  }
+  for (const [scenario, does] of Object.entries({...scenarios, ...last})) {
+    let failed = ''
+    try {
+      await does()
+    } catch (e) {
+      failed = String(e.stack ?? e).slice(0, 3000)
+    }
+    for (const context of browser.contexts()) await context.close()
+    console.log(JSON.stringify({scenario, failed}))
+  }
+  await browser.close()
+}
