@@ -116,24 +116,28 @@ func TestBundle(t *testing.T) {
 		t.Skip("the page is not built: make console")
 	}
 	f := newFiles(built)
-	first, all := 0, 0
+	page := f.all["index.html"].text
+	first, all := len(f.all["index.html"].compressed()), 0
 	for name, one := range f.all {
-		size := len(one.compressed())
-		if name == placeholder {
-			continue
+		if name != placeholder {
+			all += len(one.compressed())
 		}
-		if all += size; !strings.HasPrefix(name, "part-") && name != "licences.txt" {
-			first += size
+	}
+	for _, at := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllSubmatch(page, -1) {
+		one := f.all[string(at[1])]
+		if one == nil {
+			t.Fatalf("index.html names %s, which is not there", at[1])
+		}
+		first += len(one.compressed())
+		// What a script cannot begin without is named there too, and so counts.
+		for _, needs := range regexp.MustCompile(`(?:from|import)"\./([^"]+)"`).FindAllSubmatch(one.text, -1) {
+			if !bytes.Contains(page, needs[1]) {
+				t.Errorf("%s needs %s, which index.html does not name", at[1], needs[1])
+			}
 		}
 	}
 	if first > maxFirst || all > maxAll {
 		t.Errorf("%d bytes for a first visit and %d in all; at most %d and %d", first, all, maxFirst, maxAll)
-	}
-	page := f.all["index.html"].text
-	for _, at := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllSubmatch(page, -1) {
-		if f.all[string(at[1])] == nil {
-			t.Errorf("index.html names %s, which is not there", at[1])
-		}
 	}
 	if regexp.MustCompile(`<script>|<style|style=|\son\w+=|https?:`).Match(page) {
 		t.Errorf("index.html has what the policy refuses:\n%s", page)

@@ -5,6 +5,7 @@ import type {Shards, Topics} from './api';
 import {address as at, get} from './client';
 import {Health} from './health';
 import {typing, useKeys} from './keys';
+import {isKindPage, kindViews, shownKinds} from './kinds';
 import {answersAgain, useEvery, useLoad} from './load';
 import {Empty, Problem, TokenForm} from './notice';
 import {Proof} from './proof';
@@ -26,7 +27,8 @@ export function App(): JSX.Element {
   const [dialog, setDialog] = useState<'' | 'keys' | 'token'>('');
   const [, redraw] = useState(0);
   const away = useAway();
-  const page: Page = pages.find((p) => p === address.page) ?? 'search';
+  const kind = isKindPage(address.page) ? address.page : undefined;
+  const page: Page | undefined = kind ? undefined : (pages.find((p) => p === address.page) ?? 'search');
   const names = topics.value?.topics ?? [];
   const topic = names.find((t) => t.name === address.query['topic']) ?? names.find((t) => t.kind === 'log') ?? names[0];
 
@@ -36,12 +38,13 @@ export function App(): JSX.Element {
     get<Shards>('v1/shards').then((s) => go({page: s.shards.length ? 'search' : 'send'}, true), () => go({page: 'search'}, true));
   }, [topics.value]);
 
+  const KindView = kindViews[kind ?? 'usage'];
   const waiting = useRef(false);
   useKeys((key) => {
     if (waiting.current) {
       waiting.current = false;
-      const to = {s: 'search', t: 'tail', q: 'sql', p: 'proof', h: 'health', i: 'send'}[key];
-      if (to) return go({page: to, query: keep(address.query)}), true;
+      const to = {s: 'search', t: 'tail', q: 'sql', p: 'proof', h: 'health', i: 'send', ...kindKeys}[key];
+      if (to) return go({page: to, query: isKindPage(to) ? ofTopic(address.query) : keep(address.query)}), true;
     }
     if (key === 'g') return (waiting.current = true);
     if (key === '?') return setDialog('keys'), true;
@@ -64,6 +67,9 @@ export function App(): JSX.Element {
           {pages.map((p) => (
             <a key={p} href={write({page: p, query: keep(address.query)})} aria-current={p === page ? 'page' : undefined}>{texts.pages[p]}</a>
           ))}
+          {shownKinds(names, address.page).map((p) => (
+            <a key={p} href={write({page: p, query: ofTopic(address.query)})} aria-current={p === kind ? 'page' : undefined}>{texts.kinds.pages[p]}</a>
+          ))}
         </nav>
         <div class="top-end">
           <button class="ghost wide-only" title={texts.zone.title} onClick={() => { setUTC(!inUTC()); redraw((n) => n + 1); }}>{inUTC() ? texts.zone.utc : texts.zone.local}</button>
@@ -78,6 +84,7 @@ export function App(): JSX.Element {
           : page === 'sql' ? <SQL asked={address.query['sql'] ?? ''} />
           : topics.error && !topics.value ? <Problem error={topics.error} again={again} />
           : !topics.value ? <div class="loading" role="status">{texts.loading}</div>
+          : kind ? <KindView key={kind} topics={names} query={address.query} />
           : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint} />
           : page === 'tail' ? <Tail key={topic.name + address.query['where']} topics={names} topic={topic} where={address.query['where'] ?? ''} />
           : page === 'proof' ? <Proof topics={names} />
@@ -93,6 +100,11 @@ export function App(): JSX.Element {
     </div>
   );
 }
+
+const kindKeys: Record<string, string> = {d: 'documents', m: 'timers', r: 'trails', u: 'usage'};
+
+/** What goes along to a page of a kind. */
+const ofTopic = (q: Record<string, string>) => ({topic: q['topic'] ?? ''});
 
 /** What goes along from page to page. */
 const keep = (q: Record<string, string>) => Object.fromEntries(['topic', 'where', 'from', 'to'].flatMap((n) => (q[n] ? [[n, q[n]]] : [])));

@@ -2,8 +2,8 @@ import {useEffect, useRef} from 'preact/hooks';
 
 /** typing reports whether a key belongs to a field that is typed into. */
 export function typing(e: Event): boolean {
-  const on = e.target;
-  return on instanceof HTMLInputElement || on instanceof HTMLTextAreaElement || on instanceof HTMLSelectElement;
+  const on = e.composedPath()[0]; // what is below a shadow root too
+  return on instanceof HTMLInputElement || on instanceof HTMLTextAreaElement || on instanceof HTMLSelectElement || (on instanceof HTMLElement && on.isContentEditable);
 }
 
 /** useKeys hears keys that no field takes. f reports whether it took one. before: it hears them before others do. */

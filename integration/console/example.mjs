@@ -1,0 +1,112 @@
+// Example data of each kind of topic, sent by the API as a client sends it: a shop's requests, its customers, what they
+// store, the mails that are due, who changed which role. It is the same each time but for the times, which end now.
+import {execFile} from 'node:child_process'
+import {promisify} from 'node:util'
+import {told} from './page.mjs'
+
+const minute = 60_000
+const day = 86400_000
+export const iso = (t) => new Date(t).toISOString()
+
+export async function ask(method, path, body, type = 'application/json') {
+  const answer = await fetch(told.base + path, {method, headers: {'Content-Type': type, Authorization: 'Bearer ' + told.token}, body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body)})
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+  return text ? JSON.parse(text) : undefined
+}
+
+export const lines = (topic, events) => ask('POST', `/v1/topics/${topic}/events?ack=stored`, events.map((e) => JSON.stringify(e)).join('\n'), 'application/x-ndjson')
+
+/** declare makes a topic of a kind. */
+export const declare = (topic, kind) => promisify(execFile)(told.program, ['topics', 'apply', topic, '--kind', kind], {env: {...process.env, ALMANAC_DATA: told.data}})
+
+/** chance is the same numbers each time. */
+function chance(seed) {
+  return () => {
+    seed = (seed * 1664525 + 1013904223) % 2 ** 32
+    return seed / 2 ** 32
+  }
+}
+
+export async function meters(topic, now = Date.now()) {
+  const diffs = []
+  for (let d = 75; d >= 1; d--) {
+    for (const [i, c] of ['acme', 'borealis', 'cumulus', 'dogger', 'ember', 'fjord'].entries()) {
+      const of = {provider: i % 2 ? 'eu-north' : 'eu-west', space: c + '-main', user_id: c, ts: iso(now - d * day + i * minute)}
+      diffs.push({...of, type: 'bytes', cause: `${c}-${d}`, delta: (c === 'dogger' && d < 35 ? 2600 : c === 'fjord' ? -20 + (d > 70 ? 900 : 0) : 100 + 20 * i) * 1_000_000})
+      if (d % 5 === 0) diffs.push({...of, type: 'seats', cause: `${c}-seat-${d}`, delta: 1 + (i % 2)})
+    }
+  }
+  await lines(topic, diffs)
+}
+
+export async function documents(topic) {
+  const put = (id, path, body) => ask('PUT', `/v1/documents/${topic}/${id}${path ? '?path=' + path : ''}`, body)
+  const plans = ['small', 'large', 'trial']
+  for (let i = 1; i <= 24; i++) {
+    await put(`c-${String(i).padStart(3, '0')}`, ['se/uppsala', 'se/lund', 'no/oslo', 'at/vienna'][i % 4], {name: `Customer ${i}`, plan: plans[i % 3], seats: i * 3, contact: {mail: `ops@c${i}.example`, phone: null}, limits: {requests_per_second: 50, storage_gb: 10 * i}})
+  }
+  await put('c-024', '', {name: 'Customer 24', plan: 'large', seats: 90, contact: {mail: 'ops@c24.example', phone: null}, limits: {requests_per_second: 200, storage_gb: 240}, tags: ['key account']})
+  await put('c-024', '', {name: 'Customer 24', plan: 'large', seats: 96, contact: {mail: 'it@c24.example', phone: '+43 1 555'}, limits: {requests_per_second: 200, storage_gb: 240}, tags: ['key account', '<b>bold</b> \u202Ename']})
+  await ask('DELETE', `/v1/documents/${topic}/c-003`)
+}
+
+export async function timers(topic, now = Date.now()) {
+  const of = topic === 'timers' ? '' : '?topic=' + topic
+  await ask('PUT', `/v1/timers/mails/config${of}`, {slots: 16})
+  await ask('PUT', `/v1/timers/invoices/config${of}`, {slots: 16, paused: true})
+  await ask('PUT', `/v1/timers/reminders/config${of}`, {slots: 16})
+  for (let i = 0; i < 30; i++) await ask('POST', `/v1/timers/mails${of}`, {replace: true, id: `welcome-${i}`, execute_at: iso(now + (i + 1) * 17 * minute), callback_url: 'https://mail.example/send', payload: {user: `u-${i}`, template: 'welcome'}})
+  for (let i = 0; i < 4; i++) await ask('POST', `/v1/timers/invoices${of}`, {replace: true, id: `inv-2026-${100 + i}`, execute_at: iso(Date.now() + 1000), callback_url: 'https://billing.example/close', payload: {invoice: 100 + i}})
+  // Loopback is not called, so this one fails.
+  await ask('POST', `/v1/timers/reminders${of}`, {replace: true, id: 'seat-42', execute_at: iso(Date.now() + 500), callback_url: 'http://127.0.0.1:9/remind', payload: {seat: 42, text: '<i>soon</i>'}})
+  for (let i = 0; i < 6; i++) await ask('POST', `/v1/timers/reminders${of}`, {replace: true, id: `seat-${i}`, execute_at: iso(now + (i + 2) * 60 * minute), callback_url: 'https://mail.example/remind', payload: {seat: i}})
+}
+
+export async function trails(topic, now = Date.now()) {
+  const events = []
+  const change = (i, at, of, before, after, state = 'committed') => {
+    const e = {type: 'change', request_id: `req-${i}`, scope: 'projects/shop', service: 'iam', category: 'spec_update', ...of, before, after}
+    events.push({...e, ts: iso(at), state: 'pre_committed'})
+    if (state) events.push({...e, ts: iso(at + 40), state})
+  }
+  const role = {resource_type: 'role', resource: 'roles/billing-reader', method: 'UpdateRole'}
+  const members = ['ana', 'boris']
+  for (let i = 0; i < 8; i++) {
+    const before = {name: 'billing-reader', members: [...members], permissions: ['bills.read'], ttl_days: 30}
+    members.push('user-' + i)
+    const after = {...before, members: [...members], ttl_days: i === 3 ? 90 : 30, note: i > 4 ? '<img src=x onerror=alert(1)>' : undefined}
+    change(i, now - (9 - i) * 3600_000, {...role, user_id: i % 2 ? 'ana' : 'boris'}, before, after, i === 5 ? 'rolled_back' : 'committed')
+  }
+  change('k', now - 2 * day, {resource_type: 'key', resource: 'keys/export', method: 'CreateKey', user_id: 'cleo', category: 'creation'}, undefined, {id: 'keys/export', rights: ['read']})
+  change('open', now - 3600_000, {resource_type: 'role', resource: 'roles/admin', method: 'UpdateRole', user_id: 'boris'}, {members: ['ana']}, {members: ['ana', 'boris']}, '')
+  await lines(topic, events)
+}
+
+export async function events(topic, now = Date.now(), n = 4000) {
+  const random = chance(7)
+  const services = ['api', 'checkout', 'mail', 'search']
+  const all = []
+  for (let i = 0; i < n; i++) {
+    const service = services[Math.floor(random() ** 1.5 * 4)]
+    const at = now - Math.floor(random() * 6 * 3600_000)
+    const storm = at > now - 130 * minute && at < now - 100 * minute && service === 'checkout'
+    const level = random() < (storm ? 0.6 : 0.03) ? 'error' : random() < 0.1 ? 'warn' : 'info'
+    const user = 'u-' + Math.floor(random() * 400)
+    const ms = Math.round(5 + random() ** 4 * 900 + (storm ? 700 : 0))
+    const message = level === 'error' ? `payment provider timed out after ${ms} ms` : level === 'warn' ? `slow answer, ${ms} ms` : ['GET /cart', 'POST /orders', 'GET /products', 'PUT /cart/items'][Math.floor(random() * 4)] + ` ${200 + (random() < 0.1 ? 4 : 0)} in ${ms} ms`
+    all.push({ts: iso(at), level, service, user_id: user, type: 'request', message, attributes: {path: '/' + message.split('/')[1]?.split(' ')[0], took_ms: String(ms), region: random() < 0.7 ? 'eu' : 'us'}})
+  }
+  for (let i = 0; i < all.length; i += 1000) await lines(topic, all.slice(i, i + 1000))
+}
+
+export async function metrics(topic, now = Date.now()) {
+  const points = []
+  for (let i = 0; i < 360; i++) {
+    for (const [k, service] of ['api', 'checkout', 'search'].entries()) {
+      const at = now - i * minute
+      points.push({ts: iso(at), type: 'cpu_seconds_rate', service, value: Math.round(1000 * (0.3 + 0.1 * k + 0.2 * Math.sin(i / (30 + 10 * k)) ** 2)) / 1000, attributes: {region: k % 2 ? 'us' : 'eu'}})
+    }
+  }
+  await lines(topic, points)
+}

@@ -1,0 +1,23 @@
+// The pages that are about topics of one kind. They are named where there is such a topic, and loaded when they are shown.
+import type {ComponentType} from 'preact';
+import type {Topic} from './api';
+import {lazy} from './lazy';
+
+type Props = {topics: Topic[]; query: Record<string, string>};
+
+export const kindPages = ['documents', 'timers', 'trails', 'usage'] as const;
+export type KindPage = (typeof kindPages)[number];
+
+const kindOf: Record<KindPage, string> = {documents: 'document', timers: 'timer', trails: 'audit', usage: 'meter'};
+
+export const kindViews: Record<KindPage, ComponentType<Props>> = {
+  documents: lazy(() => import('./kinds/pages').then((p) => p.Documents)),
+  timers: lazy(() => import('./kinds/pages').then((p) => p.TimersPage)),
+  trails: lazy(() => import('./kinds/pages').then((p) => p.Trails)),
+  usage: lazy(() => import('./kinds/pages').then((p) => p.Usage)),
+};
+
+export const isKindPage = (page: string): page is KindPage => kindPages.some((p) => p === page);
+
+/** shownKinds are the pages that have a topic, and the one that is shown. */
+export const shownKinds = (topics: Topic[], page: string) => kindPages.filter((p) => p === page || topics.some((t) => t.kind === kindOf[p]));

@@ -1,0 +1,5 @@
+// The pages of kinds, which are a part of their own.
+export {Documents} from './documents';
+export {TimersPage} from './timers';
+export {Trails} from './trails';
+export {Usage} from './usage';
