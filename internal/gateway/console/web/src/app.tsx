@@ -101,7 +101,7 @@ export function App(): JSX.Element {
   );
 }
 
-const kindKeys: Record<string, string> = {d: 'documents', m: 'timers', r: 'trails', u: 'usage'};
+const kindKeys: Record<string, string> = {c: 'charts', d: 'documents', m: 'timers', r: 'trails', u: 'usage'};
 
 /** What goes along to a page of a kind. */
 const ofTopic = (q: Record<string, string>) => ({topic: q['topic'] ?? ''});

@@ -57,7 +57,8 @@ export async function ask(path: string, query: Query, init: RequestInit = {}): P
 
 function refusal(status: number, text: string): Refused {
   try {
-    const {error} = JSON.parse(text) as Answered;
+    const {error} = JSON.parse(text) as {error: Answered['error'] | string};
+    if (typeof error === 'string') return new Refused(status, 'promql', error, '', ''); // as Prometheus says it
     if (error) return new Refused(status, error.code, error.message, error.hint ?? '', error.request_id ?? '');
   } catch {
     // something between answered, such as a proxy

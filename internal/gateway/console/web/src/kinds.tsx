@@ -1,16 +1,18 @@
-// The pages that are about topics of one kind. They are named where there is such a topic, and loaded when they are shown.
+// Charts, and the pages that are about topics of one kind, which are named where there is such a topic. They are loaded when
+// they are shown.
 import type {ComponentType} from 'preact';
 import type {Topic} from './api';
 import {lazy} from './lazy';
 
 type Props = {topics: Topic[]; query: Record<string, string>};
 
-export const kindPages = ['documents', 'timers', 'trails', 'usage'] as const;
+export const kindPages = ['charts', 'documents', 'timers', 'trails', 'usage'] as const;
 export type KindPage = (typeof kindPages)[number];
 
-const kindOf: Record<KindPage, string> = {documents: 'document', timers: 'timer', trails: 'audit', usage: 'meter'};
+const kindOf: Record<KindPage, string> = {charts: '', documents: 'document', timers: 'timer', trails: 'audit', usage: 'meter'};
 
 export const kindViews: Record<KindPage, ComponentType<Props>> = {
+  charts: lazy(() => import('./charts/charts').then((p) => p.Charts)),
   documents: lazy(() => import('./kinds/pages').then((p) => p.Documents)),
   timers: lazy(() => import('./kinds/pages').then((p) => p.TimersPage)),
   trails: lazy(() => import('./kinds/pages').then((p) => p.Trails)),
@@ -20,4 +22,4 @@ export const kindViews: Record<KindPage, ComponentType<Props>> = {
 export const isKindPage = (page: string): page is KindPage => kindPages.some((p) => p === page);
 
 /** shownKinds are the pages that have a topic, and the one that is shown. */
-export const shownKinds = (topics: Topic[], page: string) => kindPages.filter((p) => p === page || topics.some((t) => t.kind === kindOf[p]));
+export const shownKinds = (topics: Topic[], page: string) => kindPages.filter((p) => p === page || !kindOf[p] || topics.some((t) => t.kind === kindOf[p]));

@@ -11,11 +11,11 @@ export type Answer = {names: string[]; types: string[]; rows: unknown[][]; cut: 
 /** newID names a request, so that its statement can be cancelled. crypto.randomUUID is not there without TLS. */
 export const newID = () => 'page-' + [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, '0')).join('');
 
-const send = (sql: string, id: string, format: string) => ask('v1/sql', {format}, {method: 'POST', body: sql, headers: {'X-Request-Id': id, 'Content-Type': 'text/plain; charset=utf-8'}});
+const send = (sql: string, id: string, format: string, signal?: AbortSignal) => ask('v1/sql', {format}, {method: 'POST', body: sql, signal, headers: {'X-Request-Id': id, 'Content-Type': 'text/plain; charset=utf-8'}});
 
-export async function run(sql: string, id: string): Promise<Answer> {
+export async function run(sql: string, id: string, signal?: AbortSignal): Promise<Answer> {
   const begin = performance.now();
-  const answer = await send(sql, id, 'JSONCompactEachRowWithNamesAndTypes');
+  const answer = await send(sql, id, 'JSONCompactEachRowWithNamesAndTypes', signal);
   const lines: unknown[][] = [];
   let rest = '';
   let size = 0;

@@ -16,11 +16,12 @@ type Props = {
   end: number | undefined;
   brush: (from: number, to: number) => void;
   isolate: (value: string) => void;
+  toCharts: () => void;
 };
 
 const height = 92;
 
-export function HistogramView({data, busy, by, topic, start, end, brush, isolate}: Props): JSX.Element {
+export function HistogramView({data, busy, by, topic, start, end, brush, isolate, toCharts}: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(800);
   const [drag, setDrag] = useState<[number, number]>();
@@ -76,6 +77,7 @@ export function HistogramView({data, busy, by, topic, start, end, brush, isolate
         <span class="legend-end">
           {data && <span class="faint">{texts.histogram.each(data.step)}</span>}
           {known && <button class="ghost" onClick={() => brush(Math.floor(first - span / 2), Math.ceil(last + span / 2))}>{texts.histogram.out}</button>}
+          {known && <button class="ghost" onClick={toCharts}>{texts.histogram.toCharts}</button>}
           <label class="faint">{texts.histogram.by}{' '}
             <select value={by} onChange={(e) => go({query: {by: e.currentTarget.value}})}>
               {splits(topic).map((name) => <option key={name}>{name}</option>)}

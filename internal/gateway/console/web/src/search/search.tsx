@@ -3,6 +3,7 @@ import type {JSX} from 'preact';
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {go} from '../address';
 import type {Facets, Histogram, Page, Shards, Topic} from '../api';
+import {withSearch} from '../charts/spec';
 import {get, Refused, topicPath} from '../client';
 import {condition, joined, keyOf, type Row} from '../events';
 import {useKeys} from '../keys';
@@ -18,6 +19,7 @@ import {EventList} from './list';
 import {ListHead} from './listhead';
 import {useNewer} from './newer';
 import {RangePicker} from './range';
+import {spanOf} from './span';
 import {TopicPicker} from './topics';
 
 const pageSize = 200;
@@ -95,7 +97,7 @@ export function Search({topics, topic, query}: Props): JSX.Element {
       </div>
       <HistogramView data={bars.value} busy={bars.busy} by={by} topic={topic} start={start} end={end}
         brush={(a, b) => go({query: {from: new Date(a).toISOString(), to: new Date(b).toISOString(), event: ''}})}
-        isolate={(value) => add(by, value, false)} />
+        isolate={(value) => add(by, value, false)} toCharts={() => go({page: 'charts', query: {topic: topic.name, from, to, c: withSearch(topic.name, where, by)}})} />
       <div class="columns">
         <FacetList topic={topic} where={where} fields={fields} data={facets.value} busy={facets.busy} error={facets.error} range={asked} add={add} />
         <section class="results" aria-label={texts.list.name}>
@@ -109,12 +111,6 @@ export function Search({topics, topic, query}: Props): JSX.Element {
       </div>
     </div>
   );
-}
-
-function spanOf(s: Shards): [number, number] | undefined {
-  const held = s.shards.filter((one) => one.rows > 0 && one.status !== 'dropped');
-  if (!held.length) return undefined;
-  return [Math.min(...held.map((one) => Date.parse(one.min_ts))), Math.max(...held.map((one) => Date.parse(one.max_ts)))];
 }
 
 /** useOlder holds the rows of the first page and of those after it. */
