@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
 	built "github.com/almanac-events/almanac/internal/gateway/console"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 )
 
 // maxWait is how long a script may take on a machine that is busy.
@@ -42,6 +43,7 @@ func TestPage(t *testing.T) {
 	}
 	told := up(t)
 	told["chromium"], told["packages"], told["shots"] = chromium, from, os.Getenv("ALMANAC_CONSOLE_SHOTS")
+	told["shared"] = inputtest.DataDir(t)
 	scripts, err := filepath.Glob("drive-*.mjs")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import {address as at, get} from './client';
 import {Health} from './health';
 import {typing, useKeys} from './keys';
 import {isKindPage, kindViews, shownKinds} from './kinds';
+import {lazy} from './lazy';
 import {answersAgain, useEvery, useLoad} from './load';
 import {Empty, Problem, TokenForm} from './notice';
 import {Proof} from './proof';
@@ -18,7 +19,9 @@ import {applyTheme, nextTheme, theme} from './theme';
 import {inUTC, setUTC} from './time';
 import {token} from './token';
 
-const pages = ['search', 'tail', 'sql', 'proof', 'health', 'send'] as const;
+const Erase = lazy(() => import('./erase/erase').then((m) => m.Erase));
+
+const pages = ['search', 'tail', 'sql', 'proof', 'erase', 'health', 'send'] as const;
 type Page = (typeof pages)[number];
 
 export function App(): JSX.Element {
@@ -35,15 +38,18 @@ export function App(): JSX.Element {
   // An empty Almanac greets with how to send.
   useEffect(() => {
     if (address.page !== '' || !topics.value) return;
-    get<Shards>('v1/shards').then((s) => go({page: s.shards.length ? 'search' : 'send'}, true), () => go({page: 'search'}, true));
-  }, [topics.value]);
+    const stop = new AbortController(); // one who is elsewhere by then stays there
+    const to = (page: string) => stop.signal.aborted || go({page}, true);
+    get<Shards>('v1/shards', {}, stop.signal).then((s) => to(s.shards.length ? 'search' : 'send'), () => to('search'));
+    return () => stop.abort();
+  }, [topics.value, address.page === '']);
 
   const KindView = kindViews[kind ?? 'usage'];
   const waiting = useRef(false);
   useKeys((key) => {
     if (waiting.current) {
       waiting.current = false;
-      const to = {s: 'search', t: 'tail', q: 'sql', p: 'proof', h: 'health', i: 'send', ...kindKeys}[key];
+      const to = {s: 'search', t: 'tail', q: 'sql', p: 'proof', h: 'health', i: 'send', e: 'erase', ...kindKeys}[key];
       if (to) return go({page: to, query: isKindPage(to) ? ofTopic(address.query) : keep(address.query)}), true;
     }
     if (key === 'g') return (waiting.current = true);
@@ -88,6 +94,7 @@ export function App(): JSX.Element {
           : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint} />
           : page === 'tail' ? <Tail key={topic.name + address.query['where']} topics={names} topic={topic} where={address.query['where'] ?? ''} />
           : page === 'proof' ? <Proof topics={names} />
+          : page === 'erase' ? <Erase topics={names} query={address.query} />
           : page === 'send' ? <Send topic={topic} topics={names} />
           : address.page === '' ? <div class="loading" role="status">{texts.loading}</div>
           : <Search topics={names} topic={topic} query={address.query} />}

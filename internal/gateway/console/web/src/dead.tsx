@@ -105,12 +105,14 @@ function Confirm({what, reason, done}: {what: 'retry' | 'drop'; reason: Reason; 
     }
   };
   return (
-    <form class="row" onSubmit={(e) => { e.preventDefault(); if (typed === reason.reason && !busy) void run(); }}>
-      <label class="row">{texts.dead.confirm(what, number(reason.letters), reason.reason)}
-        <input value={typed} spellcheck={false} autocomplete="off" onInput={(e) => setTyped(e.currentTarget.value)} />
-      </label>
-      <button class="button small primary" disabled={typed !== reason.reason || !!busy}>{busy || texts.dead.go(what)}</button>
+    <>
+      <form class="row" onSubmit={(e) => { e.preventDefault(); if (typed === reason.reason && !busy) void run(); }}>
+        <label class="row">{texts.dead.confirm(what, number(reason.letters), reason.reason)}
+          <input value={typed} spellcheck={false} autocomplete="off" onInput={(e) => setTyped(e.currentTarget.value)} />
+        </label>
+        <button class="button small primary" disabled={typed !== reason.reason || !!busy}>{busy || texts.dead.go(what)}</button>
+      </form>
       {error && <Problem error={error} />}
-    </form>
+    </>
   );
 }

@@ -1,6 +1,7 @@
 import {render} from 'preact';
 import {App} from './app';
 import './style.css';
+import './erase/erase.css';
 import {applyTheme} from './theme';
 import {takeFromAddress} from './token';
 
