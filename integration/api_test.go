@@ -44,6 +44,7 @@ func TestAPIContract(t *testing.T) {
 	usageOverHTTP(t, e, c)
 	trailOverHTTP(t, e, c)
 	alertsOverHTTP(t, c)
+	searchesOverHTTP(t, c)
 	relativePagesOverHTTP(t, c)
 	lettersOverHTTP(t, e, c)
 	jobsOverHTTP(t, c)

@@ -166,6 +166,14 @@ const AlertKeys = keyAlerts + ".*"
 // applied at one moment.
 const AlertTurnKey = keyRuling
 
+// SearchKey holds a saved search, whose name may be any text, and SearchKeys selects all of them.
+func SearchKey(name string) string {
+	return keySaved + "." + base64.RawURLEncoding.EncodeToString([]byte(name))
+}
+
+// SearchKeys is described there.
+const SearchKeys = keySaved + ".*"
+
 // JobAlerts is the verb of the jobs that hold how far the rules of a topic are evaluated.
 const JobAlerts = "alerts"
 

@@ -94,6 +94,7 @@ const (
 	keyRemoved = "REMOVALS"
 	keyAlerts  = "ALERTS"
 	keyRuling  = "RULING"
+	keySaved   = "SEARCHES"
 )
 
 // Frame headers. The first eight are the producer's, the rest the router's unless they say otherwise.

@@ -186,6 +186,8 @@ func worstOf() map[string][]worst {
 		"GET /v1/timers/{group}/config": {{}}, "PUT /v1/timers/{group}/config": json0(), "GET /v1/timers/{group}/{id}": {{}}, "PATCH /v1/timers/{group}/{id}": json0(), "DELETE /v1/timers/{group}/{id}": {{}},
 		"POST /v1/timers/{group}/{id}/fire": {{}}, "POST /v1/timers/{group}/{id}/retry": {{}}, "GET /v1/timers/{group}/{id}/history": {{}},
 		"GET /v1/alerts": {{}}, "GET /v1/alerts/history": filters("limit", "1000"), "GET /v1/alerts/rules": {{}}, "DELETE /v1/alerts/rules/{group}": {{}},
+		"GET /v1/searches": {{}}, "DELETE /v1/searches/{search}": {{}},
+		"PUT /v1/searches/{search}":    json0(where(`{"topics":["app","app","app","app","app","app","app","app"],"where":"WHERE"}`)...),
 		"PUT /v1/alerts/rules/{group}": json0(where(`{"rules":[{"alert":"a","topic":"app","window":"24h","condition":"> 1","where":"WHERE"}]}`)...),
 	}
 	const loki = "/loki/api/v1/"

@@ -17,6 +17,7 @@ const (
 	Change  Action = "change"  // documents, locks, timers of a topic
 	Read    Action = "read"    // events, counts, series, documents of a topic
 	SQL     Action = "sql"     // statements of the reader's account, over all topics
+	Save    Action = "save"    // saved searches of a topic
 	Operate Action = "operate" // erasures, dead letters, replays, jobs of a topic
 	Admin   Action = "admin"   // topics and their rules, tokens
 	Metrics Action = "metrics" // /metrics
@@ -49,10 +50,10 @@ type Right struct {
 var Rights = []Right{
 	{RoleMetrics, []Action{Metrics}, "reads /metrics", true},
 	{RoleWrite, []Action{Send, Change}, "sends events, and writes documents and timers", false},
-	{RoleRead, []Action{Read}, "reads events, counts, series, usage, documents and timers", false},
+	{RoleRead, []Action{Read, Save}, "reads events, counts, series, usage, documents and timers, and saves searches", false},
 	{RoleSQL, []Action{SQL}, "asks SQL, which sees every topic, or those that it is given for", true},
-	{RoleOperate, []Action{Read, Operate}, "reads, erases, replays, and settles dead letters", false},
-	{RoleAdmin, []Action{Send, Change, Read, SQL, Operate, Admin, Metrics}, "does everything, and declares topics and tokens", true},
+	{RoleOperate, []Action{Read, Save, Operate}, "reads, erases, replays, and settles dead letters", false},
+	{RoleAdmin, []Action{Send, Change, Read, Save, SQL, Operate, Admin, Metrics}, "does everything, and declares topics and tokens", true},
 }
 
 // right returns what a role may do.

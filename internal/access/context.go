@@ -19,4 +19,4 @@ func From(ctx context.Context) *Principal {
 }
 
 // Almanac is the process itself: what it stores of its own accord, and what comes by protocols that have no accounts.
-var Almanac = &Principal{Name: "almanac", Free: []Action{Send, Change, Read, SQL, Operate, Admin, Metrics}}
+var Almanac = &Principal{Name: "almanac", Free: []Action{Send, Change, Read, Save, SQL, Operate, Admin, Metrics}}

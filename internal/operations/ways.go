@@ -84,6 +84,7 @@ var Ways = []Way{
 
 	{Routes: []*Operation{&Event, &Around}, Why: "a page of events on a screen asks for them; the command line has `query`"},
 	{Routes: []*Operation{&Search, &SearchCount}, Why: "a page of events on a screen merges topics; the command line asks each with `query`"},
+	{Routes: []*Operation{&SavedSearches, &SaveSearch, &RemoveSearch}, Why: "the page lists them; a shell has scripts and aliases for `query`"},
 	{Routes: []*Operation{&LoadDocuments}, Why: "`docs get` loads one; a list of ids is for programs"},
 	{Routes: []*Operation{&DocumentLock}, Why: "`docs locks` lists all"},
 	{Routes: []*Operation{&Jobs, &Job, &CancelJob}, Why: "jobs are how HTTP does what a verb waits for"},

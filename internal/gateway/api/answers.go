@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/operations/openapi"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
@@ -95,7 +96,7 @@ var types = openapi.Types{
 		"Proof": Proof{}, "Erasures": erasureList{}, "EraseRequest": eraseRequest{}, "ErasurePlan": erasure.Plan{}, "ErasureProof": erasure.Proof{},
 		"ReplayRequest": replayRequest{}, "Job": jobs.Job{}, "Jobs": jobList{}, "SQLSchema": tableList{}, "Statement": Statement{}, "DeadLetters": letterList{}, "DeadReasons": reasonList{}, "DeadLetter": query.DeadLetter{}, "Settled": Letters{},
 		"Document": documents.Document{}, "DocumentPage": documents.Page{}, "DocumentBatch": batchRequest{}, "DocumentChange": documents.Change{}, "DocumentLock": documents.Lock{}, "LockRequest": lockRequest{}, "LoadRequest": loadRequest{},
-		"Alerts": alerts.State{}, "AlertHistory": alerts.Page{}, "AlertGroups": alertGroups{}, "AlertGroup": alerts.Group{},
+		"Alerts": alerts.State{}, "AlertHistory": alerts.Page{}, "AlertGroups": alertGroups{}, "AlertGroup": alerts.Group{}, "SavedSearches": searchList{}, "SavedSearch": registry.Search{},
 		"AnyObject":   openapi.Schema{Type: "object"},
 		"TimerGroups": groupList{}, "TimerGroup": groupView{}, "TimerGroupRequest": groupRequest{}, "Timer": timerView{}, "Timers": timerPage{}, "TimerRequest": timerRequest{}, "Exported": Exported{}, "RetryPolicy": retryRequest{}, "InFlight": timerInFlight{},
 	},
@@ -113,7 +114,7 @@ var types = openapi.Types{
 	},
 	Requests: map[string][]string{
 		"RefusedLines": {"error"}, "Event": nil, "EraseRequest": {"topic"}, "ReplayRequest": {"topic", "into"},
-		"DocumentBatch": {"changes"}, "DocumentChange": {"op"}, "Exported": nil, "LoadRequest": {"ids"}, "LockRequest": nil, "TimerRequest": nil, "TimerGroupRequest": nil, "RetryPolicy": nil, "AlertGroup": {"rules"},
+		"DocumentBatch": {"changes"}, "DocumentChange": {"op"}, "Exported": nil, "LoadRequest": {"ids"}, "LockRequest": nil, "TimerRequest": nil, "TimerGroupRequest": nil, "RetryPolicy": nil, "AlertGroup": {"rules"}, "SavedSearch": {"topics"},
 	},
 	Members: map[string]openapi.Schema{
 		"Error.error":                      {Required: []string{"code", "message", "request_id"}},

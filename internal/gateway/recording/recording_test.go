@@ -22,7 +22,7 @@ func TestAsks(t *testing.T) {
 		"POST /mcp", // which asks routes that are recorded
 		"POST /v1/topics/{topic}/events", "POST /v1/verify", "POST /v1/erasures/{id}/resume", "POST /v1/dead/retry", "POST /v1/dead/drop", "DELETE /v1/jobs/{id}", "DELETE /v1/sql/{id}",
 		"POST /v1/documents/{topic}", "POST /v1/documents/{topic}/batch", "PUT /v1/documents/{topic}/{id}", "DELETE /v1/documents/{topic}/{id}", "POST /v1/documents/{topic}/{id}/lock", "DELETE /v1/documents/{topic}/{id}/lock",
-		"PUT /v1/alerts/rules/{group}", "DELETE /v1/alerts/rules/{group}", "PUT /v1/timers/{group}/config", "POST /v1/timers/{group}", "DELETE /v1/timers/{group}/{id}",
+		"PUT /v1/alerts/rules/{group}", "DELETE /v1/alerts/rules/{group}", "PUT /v1/searches/{search}", "DELETE /v1/searches/{search}", "PUT /v1/timers/{group}/config", "POST /v1/timers/{group}", "DELETE /v1/timers/{group}/{id}",
 	}
 	doc, err := openapi3.NewLoader().LoadFromData(api.Spec())
 	if err != nil {

@@ -639,6 +639,21 @@ export type SQLSchema = {
   }>;
 };
 
+export type SavedSearch = {
+  name?: string;
+  topics: Array<string>;
+  from?: string;
+  to?: string;
+  where?: string;
+  shown?: Record<string, string>;
+  saved_by?: string;
+  saved_at?: string;
+};
+
+export type SavedSearches = {
+  searches: Array<SavedSearch>;
+};
+
 export type SearchCount = {
   count: number;
   topics: Array<{
