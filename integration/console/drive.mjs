@@ -284,7 +284,7 @@ const scenarios = {
   async 'a narrow window'() {
     const page = await open(at('search?topic=app&from=all'), {viewport: {width: 360, height: 700}})
     await rows(page).first().waitFor()
-    for (const to of ['search', 'tail', 'sql', 'proof', 'health', 'send']) {
+    for (const to of ['search', 'tail', 'sql', 'proof', 'erase', 'topics', 'health', 'send']) {
       await page.evaluate((to) => (location.hash = '#/' + to + '?topic=app&from=all'), to)
       await page.locator(`nav a[aria-current]`).getByText(to, {exact: false}).waitFor()
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${to} is wider than the window`)

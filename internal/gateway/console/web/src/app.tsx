@@ -3,25 +3,27 @@ import {useEffect, useRef, useState} from 'preact/hooks';
 import {go, useAddress, write} from './address';
 import type {Shards, Topics} from './api';
 import {address as at, get} from './client';
-import {Health} from './health';
 import {typing, useKeys} from './keys';
 import {isKindPage, kindViews, shownKinds} from './kinds';
 import {lazy} from './lazy';
 import {answersAgain, useEvery, useLoad} from './load';
 import {Empty, Problem, TokenForm} from './notice';
-import {Proof} from './proof';
+import {maxTopics} from './search/ask';
 import {Search} from './search/search';
-import {Send} from './send';
 import {SQL} from './sql';
-import {Tail} from './tail';
 import {texts} from './texts';
 import {applyTheme, nextTheme, theme} from './theme';
 import {inUTC, setUTC} from './time';
 import {token} from './token';
 
+const Health = lazy(() => import('./health').then((m) => m.Health));
+const Tail = lazy(() => import('./tail').then((m) => m.Tail));
+const Proof = lazy(() => import('./proof').then((m) => m.Proof));
+const Send = lazy(() => import('./send').then((m) => m.Send));
+const TopicsPage = lazy(() => import('./topics/topics').then((m) => m.Topics));
 const Erase = lazy(() => import('./erase/erase').then((m) => m.Erase));
 
-const pages = ['search', 'tail', 'sql', 'proof', 'erase', 'health', 'send'] as const;
+const pages = ['search', 'tail', 'sql', 'proof', 'erase', 'topics', 'health', 'send'] as const;
 type Page = (typeof pages)[number];
 
 export function App(): JSX.Element {
@@ -33,7 +35,8 @@ export function App(): JSX.Element {
   const kind = isKindPage(address.page) ? address.page : undefined;
   const page: Page | undefined = kind ? undefined : (pages.find((p) => p === address.page) ?? 'search');
   const names = topics.value?.topics ?? [];
-  const topic = names.find((t) => t.name === address.query['topic']) ?? names.find((t) => t.kind === 'log') ?? names[0];
+  const chosen = [...new Set((address.query['topic'] ?? '').split(','))].flatMap((name) => names.find((t) => t.name === name) ?? []).slice(0, maxTopics);
+  const topic = chosen[0] ?? names.find((t) => t.kind === 'log') ?? names[0];
 
   // An empty Almanac greets with how to send.
   useEffect(() => {
@@ -94,10 +97,11 @@ export function App(): JSX.Element {
           : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint} />
           : page === 'tail' ? <Tail key={topic.name + address.query['where']} topics={names} topic={topic} where={address.query['where'] ?? ''} />
           : page === 'proof' ? <Proof topics={names} />
+          : page === 'topics' ? <TopicsPage topics={names} />
           : page === 'erase' ? <Erase topics={names} query={address.query} />
           : page === 'send' ? <Send topic={topic} topics={names} />
           : address.page === '' ? <div class="loading" role="status">{texts.loading}</div>
-          : <Search topics={names} topic={topic} query={address.query} />}
+          : <Search all={names} topics={chosen.length ? chosen : [topic]} query={address.query} />}
       </main>
       {dialog && (
         <Dialog title={dialog === 'keys' ? texts.keysTitle : texts.token.label} close={() => setDialog('')}>

@@ -29,12 +29,13 @@ export class Broken extends Error {
   }
 }
 
-export type Query = Record<string, string | number | undefined>;
+export type Query = Record<string, string | number | string[] | undefined>;
 
 export function address(path: string, query: Query = {}): string {
   const url = new URL('../' + path, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== '') url.searchParams.set(name, String(value));
+    if (Array.isArray(value)) value.forEach((one) => url.searchParams.append(name, one));
+    else if (value !== undefined && value !== '') url.searchParams.set(name, String(value));
   }
   return url.href;
 }

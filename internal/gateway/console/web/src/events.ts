@@ -4,9 +4,12 @@ import type {Topic} from './api';
 export type Row = {ts: string; id: string; [name: string]: unknown};
 
 const first = ['ts', 'level', 'service', 'type', 'user_id', 'trace_id', 'span_id', 'message'];
-const place = ['id', 'month', 'shard', 'pos', '_pos'];
+const place = ['id', 'month', 'shard', 'pos', '_pos', '_topic'];
 
 export const keyOf = (e: Row) => e.ts + '/' + e.id;
+
+/** topicOf is the topic of an event of a search over several. */
+export const topicOf = (e: Row | undefined, topics: Topic[]) => topics.find((t) => t.name === e?.['_topic']) ?? topics[0]!;
 
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;

@@ -2,6 +2,7 @@ import {render} from 'preact';
 import {App} from './app';
 import './style.css';
 import './erase/erase.css';
+import './search/search.css';
 import {applyTheme} from './theme';
 import {takeFromAddress} from './token';
 

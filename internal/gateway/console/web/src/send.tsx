@@ -5,6 +5,7 @@ import {write} from './address';
 import type {Topic} from './api';
 import {address} from './client';
 import {Copy} from './notice';
+import {usualColumns} from './search/columns';
 import {EventRow} from './search/list';
 import {TopicPicker} from './search/topics';
 import {useTail} from './tail';
@@ -36,7 +37,7 @@ export function Send({topics, topic}: {topics: Topic[]; topic: Topic}): JSX.Elem
       <section class="card" aria-label={texts.send.arriving}>
         <h2>{texts.send.arriving} <span class={'light ' + (tail.state.is === 'open' ? 'good' : 'faint')}><i /></span></h2>
         {!last.length && <p class="faint">{texts.tail.waiting}</p>}
-        <div role="grid" aria-label={texts.send.arriving}>{last.map(({row, n}) => <EventRow key={n} event={row} columns={['service']} index={n} />)}</div>
+        <div role="grid" aria-label={texts.send.arriving}>{last.map(({row, n}) => <EventRow key={n} event={row} columns={usualColumns} index={n} />)}</div>
         {last.length > 0 && <p><a class="button" href={write({page: 'search', query: {topic: topic.name, from: 'all'}})}>{texts.send.see}</a></p>}
       </section>
     </div>

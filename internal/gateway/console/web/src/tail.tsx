@@ -9,6 +9,7 @@ import {useKeys} from './keys';
 import {Empty, Problem} from './notice';
 import {Drawer} from './search/drawer';
 import {FilterBar} from './search/filterbar';
+import {usualColumns} from './search/columns';
 import {EventRow} from './search/list';
 import {TopicPicker} from './search/topics';
 import {condition, joined} from './events';
@@ -96,7 +97,7 @@ function Rows({tail, chosen, open}: {tail: Tailed; chosen: Row | undefined; open
   return (
     <div class="list" ref={box} onScroll={scroll} onWheel={(e) => { self.current = false; if (e.deltaY < 0 && following) tail.follow(false); }} role="grid" aria-label={texts.tail.name} aria-rowcount={rows.length} tabIndex={0}>
       <div style={{height: `${first * rowHeight}px`}} role="presentation" />
-      {rows.slice(first, last).map(({row, n}) => <EventRow key={n} event={row} columns={['service']} on={row === chosen} index={n} open={(e) => { tail.follow(false); open(e); }} />)}
+      {rows.slice(first, last).map(({row, n}) => <EventRow key={n} event={row} columns={usualColumns} on={row === chosen} index={n} open={(e) => { tail.follow(false); open(e); }} />)}
       <div style={{height: `${(rows.length - last) * rowHeight}px`}} role="presentation" />
     </div>
   );

@@ -1,7 +1,7 @@
 // Every text of the page, in one place, so that it can be translated.
 export const texts = {
   name: 'Almanac',
-  pages: {search: 'Search', tail: 'Tail', sql: 'SQL', proof: 'Proof', erase: 'Erase', health: 'Health', send: 'Send'},
+  pages: {search: 'Search', tail: 'Tail', sql: 'SQL', proof: 'Proof', erase: 'Erase', topics: 'Topics', health: 'Health', send: 'Send'},
   skip: 'Skip to content',
   unreachable: 'Almanac does not answer.',
   broken: 'The answer broke off before its end.',
@@ -22,7 +22,7 @@ export const texts = {
     ['Ctrl-Enter', 'run the statement'],
     ['g s  g t  g q  g p  g h  g i', 'Search, Tail, SQL, Proof, Health, Send'],
     ['g c  g d  g m  g r  g u', 'Charts, Documents, Timers, Trails, Usage'],
-    ['g e', 'Erase'],
+    ['g e  g o', 'Erase, Topics'],
     ['?', 'these keys'],
   ],
   close: 'Close',
@@ -41,6 +41,23 @@ export const texts = {
   topic: 'Topic',
   noTopics: 'No topic is declared.',
   noTopicsHint: 'Declare one with `almanac topics apply app`.',
+  topics: {
+    name: 'Topics',
+    also: (t: string) => `Also ${t}`,
+    hint: (n: number) => `A click shows one, boxes up to ${n} together.`,
+  },
+  topicsPage: {
+    name: 'Topics',
+    lead: 'What each topic keeps, and for how long. A topic is changed by the command line, which says what a change does before it is made: --dry-run.',
+    kept: 'kept', days: (n: number) => `${n} days`, forever: 'forever', anonymised: 'anonymised', after: (n: number) => `after ${n} days`, usual: 'user and client', cold: 'cold volume', privacy: 'privacy',
+    lanes: 'lanes', by: 'by', producer: 'the producer', rotate: 'a shard ends at', or: ' or ', once: 'once by', fresh: 'in SQL within', version: 'version',
+    fields: (n: string) => `${n} fields of its own`, field: 'field', type: 'type', from: 'from', since: 'since version', example: '--keep-days 90 --dry-run',
+  },
+  saved: {
+    name: 'Searches', saved: 'Saved', recent: 'Recent, in this browser', forget: 'Forget',
+    as: 'Save this search as', save: 'Save', replace: 'Replace', sure: 'Remove', remove: (name: string) => `Remove ${name}`,
+    none: 'What you search for is listed here.',
+  },
   range: {
     name: 'Time range',
     last: 'Last',
@@ -81,6 +98,7 @@ export const texts = {
     name: 'Events',
     found: (shown: string, all: string) => `${shown} of ${all} events`,
     shown: (n: string) => `${n} events`,
+    time: 'time', level: 'level', message: 'message', addColumn: 'Add a column', width: (c: string) => `Width of ${c}`,
     wrap: 'Wrap',
     export: 'Export',
     exportHint: 'All that matches',

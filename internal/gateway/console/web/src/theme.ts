@@ -1,14 +1,16 @@
 // Dark and light, as the system is unless told.
+import {keep, kept} from './storage';
+
 const key = 'almanac-theme';
 export type Theme = 'auto' | 'light' | 'dark';
 
 export function theme(): Theme {
-  const kept = localStorage.getItem(key);
-  return kept === 'light' || kept === 'dark' ? kept : 'auto';
+  const chosen = kept(key);
+  return chosen === 'light' || chosen === 'dark' ? chosen : 'auto';
 }
 
 export function applyTheme(to: Theme = theme()): void {
-  localStorage.setItem(key, to);
+  keep(key, to);
   if (to === 'auto') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = to;
 }

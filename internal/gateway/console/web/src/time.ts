@@ -1,4 +1,5 @@
 // Times and ranges. A range is two texts as the API takes them: a distance back such as -15m, a time, or nothing.
+import {keep, kept} from './storage';
 
 const units: Record<string, number> = {s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3};
 
@@ -14,11 +15,11 @@ export function instant(text: string, now: number): number | undefined {
 const two = (n: number, width = 2) => String(n).padStart(width, '0');
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-let utc = localStorage.getItem('almanac-zone') === 'utc';
+let utc = kept('almanac-zone') === 'utc';
 export const inUTC = () => utc;
 export function setUTC(on: boolean): void {
   utc = on;
-  localStorage.setItem('almanac-zone', on ? 'utc' : 'local');
+  keep('almanac-zone', on ? 'utc' : 'local');
 }
 
 function parts(at: number) {

@@ -1,4 +1,5 @@
 // The token that requests carry. It is typed, or comes in the address after #token=, and is kept until the tab is closed.
+import {keep, kept} from './storage';
 
 const key = 'almanac-token';
 
@@ -18,10 +19,9 @@ export function takeFromAddress(): void {
 }
 
 export function token(): string {
-  return sessionStorage.getItem(key) ?? '';
+  return kept(key, 'sessionStorage');
 }
 
 export function setToken(secret: string): void {
-  if (secret) sessionStorage.setItem(key, secret.trim());
-  else sessionStorage.removeItem(key);
+  keep(key, secret.trim(), 'sessionStorage');
 }

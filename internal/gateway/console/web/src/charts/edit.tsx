@@ -22,7 +22,7 @@ export function Edit({chart: c, topics, set}: {chart: Chart; topics: Topic[]; se
       {c.source !== 'sql' && <Choice label={texts.charts.topic} value={c.topic} of={own.map((t) => [t.name, t.name] as const)} set={(v) => put({topic: v, by: ''})} />}
       {c.source === 'metric' && <Field label={texts.charts.metric} value={c.metric} list={metrics.value} set={(v) => put({metric: v})} />}
       {(c.source === 'search' || c.source === 'metric') && <Field label={texts.charts.where} wide value={c.where} placeholder={texts.filter.example} set={(v) => put({where: v})} />}
-      {c.source === 'search' && topic && <Choice label={texts.charts.by} value={c.by} of={same(['', ...splits(topic)])} set={(v) => put({by: v})} />}
+      {c.source === 'search' && topic && <Choice label={texts.charts.by} value={c.by} of={same(['', ...splits([topic])])} set={(v) => put({by: v})} />}
       {c.source === 'metric' && <Choice label={texts.charts.align} value={c.align || 'mean'} of={same(aligns)} set={(v) => put({align: v})} />}
       {c.source === 'metric' && <Choice label={texts.charts.reduce} value={c.reduce} of={same(reduces)} set={(v) => put({reduce: v})} />}
       {c.source === 'metric' && c.reduce && <Field label={texts.charts.by} value={c.by} placeholder="service" set={(v) => put({by: v})} />}

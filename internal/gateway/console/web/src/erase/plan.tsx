@@ -15,7 +15,7 @@ export function PlanTable({planned, chosen, choose}: Props): JSX.Element {
     <>
       <div class="scrolled">
         <table>
-          <thead><tr><th>{texts.topic}</th><th class="n">{texts.erase.events}</th><th class="n">{texts.erase.shards}</th>{sums && <th class="n">{texts.erase.sums}</th>}<th>{texts.erase.streams}</th></tr></thead>
+          <thead><tr><th>{texts.topic}</th><th class="n">{texts.erase.events}</th><th class="n">{texts.erase.shards}</th>{sums && <th class="n">{texts.erase.sums}</th>}<th class="wide-only">{texts.erase.streams}</th></tr></thead>
           <tbody>
             {planned.map(({request, plan, error}) => (
               <tr key={request.topic}>
@@ -25,7 +25,7 @@ export function PlanTable({planned, chosen, choose}: Props): JSX.Element {
                     <td class="n">{number(plan.rows)}</td>
                     <td class="n">{number(plan.shards.length)}</td>
                     {sums && <td class="n">{plan.diffs ? number(plan.diffs) : ''}</td>}
-                    <td class="faint">{plan.streams.filter((s) => (plan.rows > 0 && s.messages > 0) || s.staying > 0).map((s) => <div key={s.stream}>{held(s)}</div>)}</td>
+                    <td class="faint wide-only">{plan.streams.filter((s) => (plan.rows > 0 && s.messages > 0) || s.staying > 0).map((s) => <div key={s.stream}>{held(s)}</div>)}</td>
                   </>
                 )}
               </tr>

@@ -1,7 +1,6 @@
 // One event: its fields, where it is, and what was around it.
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
-import {go} from '../address';
 import type {Around, Topic} from '../api';
 import {get, topicPath} from '../client';
 import {condition, fieldsOf, keyOf, type Row, textOf} from '../events';
@@ -11,12 +10,13 @@ import {Copy, Problem} from '../notice';
 import {Text} from '../shown';
 import {texts} from '../texts';
 import {levelColour} from './colours';
+import {type Column, showColumns, withColumn} from './columns';
 import {EventRow} from './list';
 
 type Props = {
   topic: Topic;
   event: Row;
-  columns: string[];
+  columns: Column[];
   add: (field: string, value: string, not: boolean) => void;
   close: () => void;
   open: (e: Row) => void;
@@ -48,7 +48,7 @@ export function Drawer({topic, event, columns, add, close, open}: Props): JSX.El
                 <span class="acts">
                   <button class="ghost small" title={texts.event.only} aria-label={`${texts.event.only}: ${name}`} onClick={() => add(name, value, false)}>=</button>
                   <button class="ghost small" title={texts.event.without} aria-label={`${texts.event.without}: ${name}`} onClick={() => add(name, value, true)}>{'\u2260'}</button>
-                  {!columns.includes(name) && !name.includes(',') && <button class="ghost small" title={texts.event.column} aria-label={`${texts.event.column}: ${name}`} onClick={() => go({query: {cols: [...columns, name].join(',')}}, true)}>{'\u25a5'}</button>}
+                  {!columns.some((c) => c.name === name) && !name.includes(',') && <button class="ghost small" title={texts.event.column} aria-label={`${texts.event.column}: ${name}`} onClick={() => showColumns(withColumn(columns, name))}>{'\u25a5'}</button>}
                   <Copy text={() => value} label={'\u29c9'} />
                 </span>
               </dd>

@@ -21,9 +21,9 @@ type Props = {
 };
 
 /** facetFields are those that the address names, else those that most topics have. */
-export function facetFields(topic: Topic, named: string | undefined): string[] {
+export function facetFields(topics: Topic[], named: string | undefined): string[] {
   if (named) return named.split(',');
-  return ['level', 'service', 'type', ...(topic.fields ?? []).filter((f) => /low/i.test(f.type)).map((f) => f.name).slice(0, 3), 'user_id'];
+  return ['level', 'service', 'type', ...(topics.length === 1 ? (topics[0]!.fields ?? []) : []).filter((f) => /low/i.test(f.type)).map((f) => f.name).slice(0, 3), 'user_id'];
 }
 
 export function FacetList({topic, where, fields, data, busy, range, add}: Props): JSX.Element {
@@ -56,23 +56,24 @@ export function FacetList({topic, where, fields, data, busy, range, add}: Props)
           </ul>
         </details>
       ))}
-      <MoreFields topic={topic} fields={fields} range={range} />
+      <FieldPicker label={texts.facets.more} topic={topic} has={fields} range={range} pick={(name) => go({query: {facets: [...fields, name].join(',')}}, true)} />
     </aside>
   );
 }
 
-function MoreFields({topic, fields, range}: {topic: Topic; fields: string[]; range: {from?: string; to?: string}}): JSX.Element {
+/** FieldPicker offers the fields that events have. */
+export function FieldPicker({label, topic, has, range, pick}: {label: string; topic: Topic; has: string[]; range: {from?: string; to?: string}; pick: (name: string) => void}): JSX.Element {
   const [names, set] = useState<string[]>([]);
-  const load = () => get<Fields>(topicPath(topic.name, 'fields'), {...range, limit: 100}).then(
+  const load = () => get<Fields>(topicPath(topic.name, 'fields'), {from: range.from, to: range.to, limit: 100}).then(
     (all) => set(all.fields.filter((f) => f.count > 0 && !['ts', 'id', 'message', 'month', 'shard', 'pos'].includes(f.name)).map((f) => f.name)),
     () => set([]),
   );
   return (
     <label class="more">
-      <span class="unseen">{texts.facets.more}</span>
-      <select value="" onFocus={load} onPointerDown={load} onChange={(e) => e.currentTarget.value && go({query: {facets: [...fields, e.currentTarget.value].join(',')}}, true)}>
-        <option value="">{texts.facets.more}{'\u2026'}</option>
-        {names.filter((n) => !fields.includes(n) && !n.includes(',')).map((n) => <option key={n} value={n}>{n}</option>)}
+      <span class="unseen">{label}</span>
+      <select value="" onFocus={load} onPointerDown={load} onChange={(e) => e.currentTarget.value && pick(e.currentTarget.value)}>
+        <option value="">{label}{'\u2026'}</option>
+        {names.filter((n) => !has.includes(n) && !n.includes(',')).map((n) => <option key={n} value={n}>{n}</option>)}
       </select>
     </label>
   );

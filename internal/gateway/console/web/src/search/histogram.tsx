@@ -5,13 +5,14 @@ import {go} from '../address';
 import type {Histogram, Topic} from '../api';
 import {texts} from '../texts';
 import {axisTime, longTime, number} from '../time';
+import {byTopic} from './ask';
 import {colourOf, orderOf} from './colours';
 
 type Props = {
   data: Histogram | undefined;
   busy: boolean;
   by: string;
-  topic: Topic;
+  topics: Topic[];
   start: number | undefined;
   end: number | undefined;
   brush: (from: number, to: number) => void;
@@ -21,7 +22,7 @@ type Props = {
 
 const height = 92;
 
-export function HistogramView({data, busy, by, topic, start, end, brush, isolate, toCharts}: Props): JSX.Element {
+export function HistogramView({data, busy, by, topics, start, end, brush, isolate, toCharts}: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(800);
   const [drag, setDrag] = useState<[number, number]>();
@@ -80,7 +81,7 @@ export function HistogramView({data, busy, by, topic, start, end, brush, isolate
           {known && <button class="ghost" onClick={toCharts}>{texts.histogram.toCharts}</button>}
           <label class="faint">{texts.histogram.by}{' '}
             <select value={by} onChange={(e) => go({query: {by: e.currentTarget.value}})}>
-              {splits(topic).map((name) => <option key={name}>{name}</option>)}
+              {splits(topics).map((name) => <option key={name}>{name}</option>)}
             </select>
           </label>
         </span>
@@ -143,6 +144,6 @@ function ticks(first: number, last: number, most: number): number[] {
 }
 
 /** splits are the fields by which a histogram may be split. */
-export function splits(topic: Topic): string[] {
-  return ['level', 'service', 'type', ...(topic.fields ?? []).filter((f) => /low/i.test(f.type)).map((f) => f.name)];
+export function splits(topics: Topic[]): string[] {
+  return [...(topics.length > 1 ? [byTopic] : []), 'level', 'service', 'type', ...(topics.length > 1 ? [] : (topics[0]!.fields ?? [])).filter((f) => /low/i.test(f.type)).map((f) => f.name)];
 }

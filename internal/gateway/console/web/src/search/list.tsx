@@ -7,6 +7,7 @@ import {Text} from '../shown';
 import {texts} from '../texts';
 import {shortTime} from '../time';
 import {levelColour} from './colours';
+import type {Column} from './columns';
 
 const rowHeight = 23;
 const spare = 12; // rows drawn above and below those that are seen
@@ -15,7 +16,8 @@ const maxLine = 600; // characters of a line that is not wrapped
 
 type Props = {
   rows: Row[];
-  columns: string[];
+  columns: Column[];
+  several?: boolean;
   wrap: boolean;
   stale: boolean;
   above: number;
@@ -26,7 +28,7 @@ type Props = {
   reset: string;
 };
 
-export function EventList({rows, columns, wrap, stale, above, chosen, open, near, foot, reset}: Props): JSX.Element {
+export function EventList({rows, columns, several, wrap, stale, above, chosen, open, near, foot, reset}: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [seen, setSeen] = useState(600);
@@ -66,7 +68,7 @@ export function EventList({rows, columns, wrap, stale, above, chosen, open, near
     <div class={'list' + (wrap ? ' wrapped' : '') + (stale ? ' busy' : '')} ref={box} onScroll={scroll} role="grid" aria-label={texts.list.name} aria-rowcount={rows.length} tabIndex={0}>
       <div style={{height: `${first * rowHeight}px`}} role="presentation" />
       {rows.slice(first, last).map((e, i) => (
-        <EventRow key={keyOf(e)} event={e} columns={columns} wrap={wrap} on={first + i === chosen} index={first + i + 1} open={open} />
+        <EventRow key={keyOf(e)} event={e} columns={columns} several={several} wrap={wrap} on={first + i === chosen} index={first + i + 1} open={open} />
       ))}
       <div style={{height: `${(rows.length - last) * rowHeight}px`}} role="presentation" />
       {foot && <div class="list-foot">{foot}</div>}
@@ -74,14 +76,15 @@ export function EventList({rows, columns, wrap, stale, above, chosen, open, near
   );
 }
 
-export function EventRow({event, columns, wrap, on, index, open}: {event: Row; columns: string[]; wrap?: boolean; on?: boolean; index: number; open?: (e: Row) => void}): JSX.Element {
+export function EventRow({event, columns, several, wrap, on, index, open}: {event: Row; columns: Column[]; several?: boolean; wrap?: boolean; on?: boolean; index: number; open?: (e: Row) => void}): JSX.Element {
   const level = textOf(event['level']);
   const cut = (text: string) => (wrap || text.length <= maxLine ? text : text.slice(0, maxLine) + '\u2026');
   return (
     <div class={'event' + (on ? ' on' : '')} role="row" aria-rowindex={index} aria-selected={!!on} style={{borderLeftColor: levelColour(level)}} onClick={() => open && !String(getSelection()) && open(event)}>
       <span class="time" role="gridcell">{shortTime(event.ts)}</span>
       <span class="level" role="gridcell" style={{color: levelColour(level)}}><Text text={level} line /></span>
-      {columns.map((c) => <span key={c} class="cell" role="gridcell"><Text text={cut(valueOf(event, c))} line /></span>)}
+      {several && <span class="cell topic-cell" role="gridcell">{textOf(event['_topic'])}</span>}
+      {columns.map((c) => <span key={c.name} class="cell" role="gridcell" style={{width: `${c.width}px`}}><Text text={cut(valueOf(event, c.name))} line /></span>)}
       <span class="message" role="gridcell">
         <Text text={cut(textOf(event['message']))} line={!wrap} />
         {attributesOf(event).slice(0, wrap ? undefined : 12).map(([name, value]) => <span key={name} class="pair"><i>{name}</i>=<Text text={cut(value)} line /></span>)}

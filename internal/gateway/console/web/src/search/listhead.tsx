@@ -1,27 +1,28 @@
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
-import {go} from '../address';
 import type {Topic} from '../api';
 import {ask, topicPath} from '../client';
 import {save} from '../save';
 import {texts} from '../texts';
 import {number} from '../time';
+import {type Column, showColumns, withColumn} from './columns';
+import {FieldPicker} from './facets';
 
 type Props = {
-  topic: Topic;
+  topics: Topic[];
   asked: {from?: string; to?: string; where?: string};
   shown: number;
   count: number | undefined;
   busy: boolean;
-  columns: string[];
+  columns: Column[];
   wrap: boolean;
   setWrap: (on: boolean) => void;
   newer: {count: number; error?: Error; load: () => void} | undefined;
-  notes: (string | undefined)[];
+  notes: string[];
 };
 
-export function ListHead({topic, asked, shown, count, busy, columns, wrap, setWrap, newer, notes}: Props): JSX.Element {
-  const said = notes.filter(Boolean).join(' ');
+export function ListHead({topics, asked, shown, count, busy, columns, wrap, setWrap, newer, notes}: Props): JSX.Element {
+  const said = notes.join(' ');
   return (
     <div class="list-head">
       <span class="found" role="status">{busy && !shown ? texts.loading : countText(shown, count)}</span>
@@ -30,11 +31,9 @@ export function ListHead({topic, asked, shown, count, busy, columns, wrap, setWr
       )}
       {said && <span class="note" title={said}>{said}</span>}
       <span class="row end">
-        {columns.map((c) => (
-          <button key={c} class="chip" aria-label={texts.facets.remove(c)} onClick={() => go({query: {cols: columns.filter((n) => n !== c).join(',') || ','}}, true)}>{c.replace(/^attributes\./, '')} {'\u2715'}</button>
-        ))}
+        <FieldPicker label={texts.list.addColumn} topic={topics[0]!} has={columns.map((c) => c.name)} range={asked} pick={(name) => showColumns(withColumn(columns, name))} />
         <button class={'ghost' + (wrap ? ' on' : '')} aria-pressed={wrap} onClick={() => setWrap(!wrap)}>{texts.list.wrap}</button>
-        <ExportMenu topic={topic} asked={asked} />
+        <ExportMenu topics={topics} asked={asked} />
       </span>
     </div>
   );
@@ -45,27 +44,29 @@ const countText = (shown: number, all: number | undefined) => (all === undefined
 
 const maxExport = 256 << 20; // bytes that are gathered before they are saved
 
-/** ExportMenu saves all that matches, page by page, as NDJSON. */
-function ExportMenu({topic, asked}: {topic: Topic; asked: Props['asked']}): JSX.Element {
+/** ExportMenu saves all that matches, page by page, as NDJSON, a file for each topic. */
+function ExportMenu({topics, asked}: {topics: Topic[]; asked: Props['asked']}): JSX.Element {
   const [progress, set] = useState('');
   const [stop, setStop] = useState<AbortController>();
   const run = async () => {
     if (stop) return stop.abort();
     const own = new AbortController();
     setStop(own);
-    const parts: Blob[] = [];
     let size = 0;
     try {
-      for (let cursor = ''; ;) {
-        const answer = await ask(topicPath(topic.name, 'events'), {...asked, limit: 1000, cursor}, {headers: {Accept: 'application/x-ndjson'}, signal: own.signal});
-        const part = await answer.blob();
-        parts.push(part);
-        size += part.size;
-        cursor = answer.headers.get('Almanac-Cursor') ?? '';
-        set(`${(size / 1e6).toFixed(1)} MB`);
-        if (!cursor || size > maxExport) break;
+      for (const topic of topics) {
+        const parts: Blob[] = [];
+        for (let cursor = ''; ;) {
+          const answer = await ask(topicPath(topic.name, 'events'), {...asked, limit: 1000, cursor}, {headers: {Accept: 'application/x-ndjson'}, signal: own.signal});
+          const part = await answer.blob();
+          parts.push(part);
+          size += part.size;
+          cursor = answer.headers.get('Almanac-Cursor') ?? '';
+          set(`${(size / 1e6).toFixed(1)} MB`);
+          if (!cursor || size > maxExport) break;
+        }
+        save(new Blob(parts), topic.name + '.ndjson');
       }
-      save(new Blob(parts), topic.name + '.ndjson');
       set(size > maxExport ? texts.list.full : '');
     } catch (e) {
       set(own.signal.aborted ? '' : (e as Error).message);

@@ -1,23 +1,23 @@
 // Events that came after a page was read: how many, asked while the page is seen, and the events when they are wanted.
 import {useEffect, useRef, useState} from 'preact/hooks';
-import type {Count, Page} from '../api';
-import {get, Refused, topicPath} from '../client';
+import {Refused} from '../client';
 import type {Row} from '../events';
+import {type Asked, count, type Found, page} from './ask';
 
 const every = 5000; // milliseconds between two askings
 const share = 10; // of the time, one in so many is spent asking, however long an answer takes
 const most = 500; // events that one click brings
 
-type Held = {of?: Page; rows: Row[]; back?: string; count: number; error?: Error};
+type Held = {of?: Found; rows: Row[]; back?: string; count: number; error?: Error};
 
 /** useNewer knows what is newer than a first page. round grows with each time that some were brought. */
-export function useNewer(topic: string, asked: Record<string, string | undefined>, first: Page | undefined) {
+export function useNewer(topics: string[], asked: Asked, first: Found | undefined) {
   const [state, set] = useState<Held>({rows: [], count: 0});
   const [round, setRound] = useState(0);
   const held = of(first, state);
   const now = useRef(first);
   now.current = first;
-  const busy = useRef<Page | undefined>(undefined);
+  const busy = useRef<Found | undefined>(undefined);
   const {back} = held;
 
   useEffect(() => {
@@ -31,8 +31,8 @@ export function useNewer(topic: string, asked: Record<string, string | undefined
       const begin = performance.now();
       asking = true;
       try {
-        const {count} = await get<Count>(topicPath(topic, 'count'), {...asked, cursor: back}, stop.signal);
-        if (!stop.signal.aborted) set((was) => ({...of(first, was), count}));
+        const n = await count(topics, {...asked, cursor: back}, stop.signal);
+        if (!stop.signal.aborted) set((was) => ({...of(first, was), count: n}));
       } catch (e) {
         if (e instanceof Refused && e.status < 500 && e.status !== 429) return; // the next search says why
       } finally {
@@ -53,10 +53,10 @@ export function useNewer(topic: string, asked: Record<string, string | undefined
     if (!first || !back || busy.current === first) return;
     busy.current = first;
     try {
-      const page = await get<Page>(topicPath(topic, 'events'), {...asked, limit: most, cursor: back});
+      const next = await page(topics, {...asked, limit: most, cursor: back});
       if (now.current !== first) return;
-      set((was) => bring(of(first, was), page));
-      if (page.events.length) setRound((n) => n + 1);
+      set((was) => bring(of(first, was), next));
+      if (next.events.length) setRound((n) => n + 1);
     } catch (error) {
       if (now.current === first) set((was) => ({...of(first, was), error: error as Error}));
     } finally {
@@ -67,8 +67,8 @@ export function useNewer(topic: string, asked: Record<string, string | undefined
 }
 
 /** of is what is held of a page: what is of another one is not. */
-const of = (first: Page | undefined, was: Held): Held => (was.of === first ? was : {of: first, rows: [], back: first?.back, count: 0});
+const of = (first: Found | undefined, was: Held): Held => (was.of === first ? was : {of: first, rows: [], back: first?.back, count: 0});
 
-function bring(was: Held, page: Page): Held {
-  return {of: was.of, rows: [...(page.events as Row[]), ...was.rows], back: page.back ?? was.back, count: Math.max(was.count - page.events.length, 0)};
+function bring(was: Held, next: Found): Held {
+  return {of: was.of, rows: [...next.events, ...was.rows], back: next.back ?? was.back, count: Math.max(was.count - next.events.length, 0)};
 }

@@ -1,27 +1,15 @@
 import type {JSX} from 'preact';
-import {useEffect, useRef, useState} from 'preact/hooks';
+import {useEffect, useState} from 'preact/hooks';
 import {go} from '../address';
+import {usePopover} from '../popover';
 import {texts} from '../texts';
 import {instant, longTime} from '../time';
 
 /** RangePicker chooses a range of time: a distance back, two times, or all. */
 export function RangePicker({from, to}: {from: string; to: string}): JSX.Element {
-  const [open, setOpen] = useState(false);
+  const {open, setOpen, box} = usePopover();
   const [ends, setEnds] = useState<[string, string]>([from, to]);
-  const box = useRef<HTMLDivElement>(null);
   useEffect(() => setEnds([from === 'all' ? '' : from, to]), [from, to]);
-  useEffect(() => {
-    if (!open) return;
-    const out = (e: Event) => {
-      if (e instanceof KeyboardEvent ? e.key === 'Escape' : !box.current?.contains(e.target as Node)) setOpen(false);
-    };
-    document.addEventListener('pointerdown', out);
-    document.addEventListener('keydown', out);
-    return () => {
-      document.removeEventListener('pointerdown', out);
-      document.removeEventListener('keydown', out);
-    };
-  }, [open]);
   const choose = (a: string, b: string) => {
     setOpen(false);
     go({query: {from: a, to: b, event: ''}});

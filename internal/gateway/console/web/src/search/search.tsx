@@ -1,16 +1,18 @@
-// Search: the events of a topic in a range that match a filter, newest first.
+// Search: the events of topics in a range that match a filter, newest first.
 import type {JSX} from 'preact';
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {go} from '../address';
-import type {Facets, Histogram, Page, Shards, Topic} from '../api';
+import type {Topic} from '../api';
 import {withSearch} from '../charts/spec';
 import {get, Refused, topicPath} from '../client';
-import {condition, joined, keyOf, type Row} from '../events';
+import {condition, joined, keyOf, type Row, topicOf} from '../events';
 import {useKeys} from '../keys';
 import {useLoad} from '../load';
 import {Empty, Problem} from '../notice';
 import {texts} from '../texts';
 import {instant, longTime} from '../time';
+import * as ask from './ask';
+import {type Column, ColumnHeads, columnsOf} from './columns';
 import {Drawer} from './drawer';
 import {FacetList, facetFields} from './facets';
 import {FilterBar} from './filterbar';
@@ -18,47 +20,58 @@ import {HistogramView} from './histogram';
 import {EventList} from './list';
 import {ListHead} from './listhead';
 import {useNewer} from './newer';
+import {maxRows, useOlder} from './older';
 import {RangePicker} from './range';
-import {spanOf} from './span';
-import {TopicPicker} from './topics';
+import {remember} from './recent';
+import {SavedMenu} from './saved';
+import {TopicsPicker} from './topicspicker';
 
 const pageSize = 200;
-const maxRows = 20000; // what the list holds: about 40 MB of events of 2 KB
 
-type Props = {topics: Topic[]; topic: Topic; query: Record<string, string>};
+type Props = {all: Topic[]; topics: Topic[]; query: Record<string, string>};
 
-export function Search({topics, topic, query}: Props): JSX.Element {
+/** Search shows events of topics; all are those that may be chosen. */
+export function Search({all, topics, query}: Props): JSX.Element {
+  const names = topics.map((t) => t.name);
+  const several = topics.length > 1;
+  const topic = topics[0]!;
   const from = query['from'] ?? '-1h';
   const to = query['to'] ?? '';
   const where = query['where'] ?? '';
-  const by = query['by'] ?? 'level';
+  const by = query['by'] ?? (several ? ask.byTopic : 'level');
   const [round, setRound] = useState(0);
-  const search = [topic.name, from, to, where, round].join('\u0000');
+  const search = [names.join(), from, to, where, round].join('\u0000');
   const now = useMemo(() => Date.now(), [search]);
   const asked = {from: from === 'all' ? undefined : from, to, where};
 
-  const events = useLoad(search, (signal) => get<Page>(topicPath(topic.name, 'events'), {...asked, limit: pageSize}, signal));
-  const newer = useNewer(topic.name, asked, events.value);
-  // All time is as long as the topic's shards: a histogram needs an end.
-  const span = useLoad(topic.name + round + '/' + newer.round, (signal) => get<Shards>('v1/shards', {topic: topic.name}, signal).then(spanOf));
-  const filled = span.value && from === 'all' ? {from: new Date(span.value[0]).toISOString(), to: new Date(span.value[1] + 1).toISOString(), where} : asked;
+  const events = useLoad(search, (signal) => ask.page(names, {...asked, limit: pageSize}, signal));
+  const newer = useNewer(names, asked, events.value);
+  // All time is as long as the topics' shards: a histogram needs an end. That of several topics needs the same ends for all.
+  const span = useLoad(names.join() + round + '/' + newer.round, (signal) => ask.span(names, signal));
+  const later = useMemo(() => Date.now(), [search, newer.round]);
+  const ends = from === 'all' ? span.value && [span.value[0], span.value[1] + 1] : several ? [instant(from, now) ?? now, instant(to, later) ?? later] : undefined;
+  const filled = ends ? {from: new Date(ends[0]!).toISOString(), to: new Date(ends[1]!).toISOString(), where} : asked;
   const ready = from !== 'all' || !!span.value;
-  const bars = useLoad(search + by + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => get<Histogram>(topicPath(topic.name, 'histogram'), {...filled, by, buckets: 90}, signal) : undefined);
-  const fields = facetFields(topic, query['facets']);
-  const facets = useLoad(search + fields.join() + newer.round, (signal) => get<Facets>(topicPath(topic.name, 'facets'), {...asked, fields: fields.join(','), n: 8}, signal));
+  const bars = useLoad(search + by + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => ask.bars(names, {...filled, buckets: 90}, by, signal) : undefined);
+  const fields = facetFields(topics, query['facets']);
+  const facets = useLoad(search + fields.join() + newer.round, (signal) => ask.facets(names, {...asked, fields: fields.join(',')}, signal));
 
-  const older = useOlder(topic.name, asked, search, events.value);
+  const older = useOlder(names, asked, search, events.value);
   const rows = useMemo(() => [...newer.rows, ...older.rows], [newer.rows, older.rows]);
   const [chosen, choose] = useState<Row | undefined>();
   const [wrap, setWrap] = useState(query['wrap'] === '1');
-  const columns = (query['cols'] ?? 'service').split(',').filter(Boolean);
-  useChosen(topic.name, query['event'], rows, choose);
+  const [dragged, drag] = useState<Column[]>();
+  const columns = dragged ?? columnsOf(query);
+  useEffect(() => {
+    if (events.value) remember({topics: names, from, to, where});
+  }, [events.value]);
+  useChosen(names, query['event'], rows, choose);
 
   const open = (e: Row | undefined) => {
     choose(e);
-    go({query: {event: e ? keyOf(e) : ''}}, true);
+    go({query: {event: e ? keyOf(e) + (several ? '/' + topicOf(e, topics).name : '') : ''}}, true);
   };
-  const add = (field: string, value: string, not: boolean) => go({query: {where: joined(where, condition(topic, field, value, not)), event: query['event'] ?? ''}});
+  const add = (field: string, value: string, not: boolean) => go({query: {where: joined(where, condition(topicOf(chosen, topics), field, value, not)), event: query['event'] ?? ''}});
   const run = () => setRound((n) => n + 1);
   const bar = useRef<HTMLInputElement>(null);
   const at = chosen ? rows.findIndex((r) => keyOf(r) === keyOf(chosen)) : -1;
@@ -90,74 +103,45 @@ export function Search({topics, topic, query}: Props): JSX.Element {
   return (
     <div class={'search' + (chosen ? ' with-drawer' : '')}>
       <div class="controls">
-        <TopicPicker topics={topics} topic={topic} />
+        <TopicsPicker topics={all} chosen={topics} />
         <FilterBar input={bar} topic={topic} where={where} range={asked} wrong={wrong} run={(text) => (text === where ? run() : go({query: {where: text, event: ''}}))} />
         <RangePicker from={from} to={to} />
+        <SavedMenu now={{topics: names, from, to, where}} query={query} />
         <button class="button primary" onClick={run} disabled={events.busy}>{texts.filter.run}</button>
       </div>
-      <HistogramView data={bars.value} busy={bars.busy} by={by} topic={topic} start={start} end={end}
+      <HistogramView data={bars.value} busy={bars.busy} by={by} topics={topics} start={start} end={end}
         brush={(a, b) => go({query: {from: new Date(a).toISOString(), to: new Date(b).toISOString(), event: ''}})}
-        isolate={(value) => add(by, value, false)} toCharts={() => go({page: 'charts', query: {topic: topic.name, from, to, c: withSearch(topic.name, where, by)}})} />
+        isolate={(value) => (by === ask.byTopic ? go({query: {topic: value, by: '', event: ''}}) : add(by, value, false))}
+        toCharts={() => go({page: 'charts', query: {topic: topic.name, from, to, c: withSearch(topic.name, where, by === ask.byTopic ? 'level' : by)}})} />
       <div class="columns">
         <FacetList topic={topic} where={where} fields={fields} data={facets.value} busy={facets.busy} error={facets.error} range={asked} add={add} />
         <section class="results" aria-label={texts.list.name}>
-          <ListHead topic={topic} asked={asked} shown={rows.length} count={count} busy={events.busy} columns={columns} wrap={wrap} setWrap={setWrap} newer={rows.length < maxRows ? newer : undefined} notes={[events.value?.notice, ...(events.value?.notes ?? [])]} />
+          <ListHead topics={topics} asked={asked} shown={rows.length} count={count} busy={events.busy} columns={columns} wrap={wrap} setWrap={setWrap} newer={rows.length < maxRows ? newer : undefined} notes={events.value?.notes ?? []} />
           {events.error && wrong ? <Empty title={texts.filter.correct} hint={texts.filter.language} />
             : events.error ? <Problem error={events.error} again={run} />
             : !rows.length && !events.busy ? <Nothing topic={topic} span={span.value} where={where} from={from} />
-            : <EventList rows={rows} columns={columns} wrap={wrap} stale={events.busy} above={above} chosen={at >= 0 ? at : near} open={open} near={older.load} foot={older.foot} reset={search} />}
+            : <>
+              <ColumnHeads columns={columns} several={several} drag={drag} />
+              <EventList rows={rows} columns={columns} several={several} wrap={wrap} stale={events.busy} above={above} chosen={at >= 0 ? at : near} open={open} near={older.load} foot={older.foot} reset={search} />
+            </>}
         </section>
-        {chosen && <Drawer key={keyOf(chosen)} topic={topic} event={chosen} columns={columns} add={add} close={() => open(undefined)} open={open} />}
+        {chosen && <Drawer key={keyOf(chosen)} topic={topicOf(chosen, topics)} event={chosen} columns={columns} add={add} close={() => open(undefined)} open={open} />}
       </div>
     </div>
   );
 }
 
-/** useOlder holds the rows of the first page and of those after it. */
-function useOlder(topic: string, asked: Record<string, string | undefined>, search: string, first: Page | undefined) {
-  const [more, set] = useState<{of?: Page; rows: Row[]; cursor?: string}>({rows: []});
-  const [error, setError] = useState<Error>();
-  const under = useRef<Page | undefined>(undefined);
-  useEffect(() => {
-    set({of: first, rows: [], cursor: first?.cursor});
-    setError(undefined);
-    under.current = undefined;
-  }, [first, search]);
-  const rows = useMemo(() => [...((first?.events ?? []) as Row[]), ...(more.of === first ? more.rows : [])], [first, more]);
-  const full = rows.length >= maxRows;
-  const cursor = more.of === first ? more.cursor : undefined;
-  const load = async () => {
-    if (!first || !cursor || under.current || full) return;
-    under.current = first;
-    setError(undefined);
-    try {
-      const page = await get<Page>(topicPath(topic, 'events'), {...asked, limit: pageSize * 2, cursor});
-      if (under.current === first) set((was) => (was.of === first ? {of: first, rows: [...was.rows, ...(page.events as Row[])], cursor: page.cursor} : was));
-    } catch (e) {
-      setError(e as Error);
-    } finally {
-      if (under.current === first) under.current = undefined;
-    }
-  };
-  const foot = !first ? null
-    : error ? <button class="button small" onClick={load}>{error.message} {texts.retry}</button>
-    : full ? <span>{texts.list.full}</span>
-    : cursor ? <button class="button small" onClick={load}>{texts.list.older}</button>
-    : <span>{texts.list.end}</span>;
-  return {rows, load, foot};
-}
-
 /** useChosen opens the event that the address names. */
-function useChosen(topic: string, key: string | undefined, rows: Row[], choose: (e: Row | undefined) => void): void {
+function useChosen(topics: string[], key: string | undefined, rows: Row[], choose: (e: Row | undefined) => void): void {
   useEffect(() => {
     if (!key) return choose(undefined);
-    const held = rows.find((r) => keyOf(r) === key);
+    const [ts, id, topic = topics[0]!] = key.split('/');
+    const held = rows.find((r) => keyOf(r) === ts + '/' + id);
     if (held) return choose(held);
-    const [ts, id] = key.split('/');
     const stop = new AbortController();
-    get<Row>(topicPath(topic, `events/${encodeURIComponent(ts ?? '')}/${encodeURIComponent(id ?? '')}`), {}, stop.signal).then(choose, () => undefined);
+    get<Row>(topicPath(topic, `events/${encodeURIComponent(ts ?? '')}/${encodeURIComponent(id ?? '')}`), {}, stop.signal).then((e) => choose(topics.length > 1 ? {...e, _topic: topic} : e), () => undefined);
     return () => stop.abort();
-  }, [topic, key, rows.length > 0]);
+  }, [topics.join(), key, rows.length > 0]);
 }
 
 function Nothing({topic, span, where, from}: {topic: Topic; span: [number, number] | undefined; where: string; from: string}): JSX.Element {

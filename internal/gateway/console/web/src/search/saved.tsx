@@ -1,0 +1,77 @@
+// Searches under a name, which all see who may read their topics, and recent ones, which this browser alone has.
+import type {JSX} from 'preact';
+import {useState} from 'preact/hooks';
+import {go} from '../address';
+import type {SavedSearch, SavedSearches} from '../api';
+import {ask, get} from '../client';
+import {useLoad} from '../load';
+import {Problem} from '../notice';
+import {usePopover} from '../popover';
+import {Text} from '../shown';
+import {texts} from '../texts';
+import {forgetRecent, type Kept, recent} from './recent';
+
+/** What of the address says how a search is shown. */
+const shownBy = ['by', 'cols', 'widths', 'facets', 'wrap'];
+
+export function SavedMenu({now, query}: {now: Kept; query: Record<string, string>}): JSX.Element {
+  const {open, setOpen, box} = usePopover();
+  return (
+    <div class="range saved" ref={box}>
+      <button class="button" aria-haspopup="dialog" aria-expanded={open} onClick={() => setOpen(!open)}>{texts.saved.name} <span aria-hidden="true" class="caret">{'\u25be'}</span></button>
+      {open && <Menu now={now} query={query} close={() => setOpen(false)} />}
+    </div>
+  );
+}
+
+function Menu({now, query, close}: {now: Kept; query: Record<string, string>; close: () => void}): JSX.Element {
+  const all = useLoad('searches', (signal) => get<SavedSearches>('v1/searches', {}, signal));
+  const [latest, setLatest] = useState(recent());
+  const [name, setName] = useState('');
+  const [removing, setRemoving] = useState('');
+  const [error, setError] = useState<Error>();
+  const path = (of: string) => `v1/searches/${encodeURIComponent(of)}`;
+  const change = (f: () => Promise<unknown>) => f().then(() => { setError(undefined); setRemoving(''); all.again(); }, setError);
+  const show = (one: Kept, shown: Record<string, string> = {}) => {
+    close();
+    const view = Object.fromEntries(shownBy.map((n) => [n, shown[n] ?? '']));
+    go({query: {...view, topic: one.topics.join(','), from: one.from, to: one.to, where: one.where, event: ''}});
+  };
+  const save = (e: Event) => {
+    e.preventDefault();
+    const shown = Object.fromEntries(shownBy.flatMap((n) => (query[n] ? [[n, query[n]!]] : [])));
+    void change(() => ask(path(name.trim()), {}, {method: 'PUT', body: JSON.stringify({...now, shown}), headers: {'Content-Type': 'application/json'}}).then(() => setName('')));
+  };
+  const saved = (all.value?.searches ?? []).map((s) => ({...s, name: s.name ?? ''}));
+  const there = saved.some((s) => s.name === name.trim());
+  return (
+    <div class="popover menu" role="dialog" aria-label={texts.saved.name}>
+      <form class="row" onSubmit={save}>
+        <input aria-label={texts.saved.as} placeholder={texts.saved.as} value={name} maxLength={120} autocomplete="off" onInput={(e) => setName(e.currentTarget.value)} />
+        <button class="button primary" disabled={!name.trim()}>{there ? texts.saved.replace : texts.saved.save}</button>
+      </form>
+      {error && <Problem error={error} again={() => setError(undefined)} />}
+      {all.error && !all.value && <p class="faint">{all.error.message}</p>}
+      {saved.length > 0 && <h3>{texts.saved.saved}</h3>}
+      <ul>
+        {saved.map((s) => (
+          <li key={s.name}>
+            <button class="ghost entry" title={described(kept(s))} onClick={() => show(kept(s), s.shown)}><Text text={s.name} line /><small><Text text={described(kept(s))} line /></small></button>
+            {removing === s.name
+              ? <button class="button small danger" onClick={() => change(() => ask(path(s.name), {}, {method: 'DELETE'}))}>{texts.saved.sure}</button>
+              : <button class="ghost small" aria-label={texts.saved.remove(s.name)} onClick={() => setRemoving(s.name)}>{'\u2715'}</button>}
+          </li>
+        ))}
+      </ul>
+      {latest.length > 0 && <h3 class="row">{texts.saved.recent}<button class="ghost small end" onClick={() => { forgetRecent(); setLatest([]); }}>{texts.saved.forget}</button></h3>}
+      <ul>
+        {latest.map((one) => <li key={described(one)}><button class="ghost entry" onClick={() => show(one)}><span class="mono"><Text text={one.where} line /></span><small>{one.topics.join(', ')}</small></button></li>)}
+      </ul>
+      {!latest.length && all.value && !saved.length && <p class="faint">{texts.saved.none}</p>}
+    </div>
+  );
+}
+
+const kept = (s: SavedSearch): Kept => ({topics: s.topics, from: s.from ?? '', to: s.to ?? '', where: s.where ?? ''});
+
+const described = (one: Kept) => [one.topics.join(', '), one.where].filter(Boolean).join(' \u00b7 ');
