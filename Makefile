@@ -45,7 +45,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups signals usage series rights soak simulate documents cover release release-check install clean tidy
+.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups console-sessions signals usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -86,6 +86,9 @@ console: ## Build the page that almanac serves, into internal/gateway/console/di
 	  cp package-lock.json node_modules/.installed; \
 	fi; \
 	npm run --silent build
+
+console-sessions: setup console ## Twenty random sessions of the page, each step compared with almanac query; ALMANAC_CONSOLE_SEED repeats some
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_CONSOLE_SESSIONS=20 go test -count 1 -v -timeout 120m -run 'TestPage$$/drive-sessions$$' ./integration/console
 
 build: console ## Build bin/almanac
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/almanac ./cmd/almanac

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,7 +72,8 @@ func drive(t *testing.T, script string, told map[string]string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	overdue := time.AfterFunc(maxWait, func() { _ = cmd.Cancel() })
+	sessions, _ := strconv.Atoi(os.Getenv("ALMANAC_CONSOLE_SESSIONS"))
+	overdue := time.AfterFunc(maxWait*time.Duration(max(sessions, 1)), func() { _ = cmd.Cancel() })
 	defer overdue.Stop()
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

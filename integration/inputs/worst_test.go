@@ -247,7 +247,7 @@ func withQuery(all []worst, pairs ...string) []worst {
 }
 
 // usual are the names in paths.
-var usual = strings.NewReplacer("{ts}", "2026-11-20T10:00:00Z", "{id}", "01890000-0000-7000-8000-000000000001", "{seq}", "1", "{group}", "g", "{name}", "job")
+var usual = strings.NewReplacer("{ts}", "2026-11-20T10:00:00Z", "{id}", "01890000-0000-7000-8000-000000000001", "{seq}", "1", "{group}", "g", "{name}", "job", "{search}", "s")
 
 func (w *worst) address(base, route string) string {
 	path := w.path
