@@ -10,6 +10,7 @@ const almanac = async (...args) => (await promisify(execFile)(told.program, [...
 const sessions = Number(process.env.ALMANAC_CONSOLE_SESSIONS || 1)
 const seed = Number(process.env.ALMANAC_CONSOLE_SEED || Date.now() % 2 ** 31)
 const steps = 30
+const topic = 'sessions_' + Date.now().toString(36) // another each time, so that the script may run twice on one Almanac
 
 /** random returns whole numbers below n, the same for a seed (mulberry32). */
 function random(a) {
@@ -32,7 +33,7 @@ function asked(page) {
 }
 
 async function same(page, did) {
-  const lines = (await almanac('query', 'sessions', ...asked(page))).split('\n').filter(Boolean).map((l) => JSON.parse(l).message)
+  const lines = (await almanac('query', topic, ...asked(page))).split('\n').filter(Boolean).map((l) => JSON.parse(l).message)
   await until(page, `seed ${seed}, after ${did.join(', ')}: ${lines.length} events of ${page.url()}`, async () => {
     if (!lines.length) return page.getByText('No events match in this range.').isVisible()
     const text = await page.locator('.found').innerText().catch(() => '')
@@ -82,7 +83,7 @@ async function clicked(all, below) {
 
 async function session(n) {
   const below = random(seed + n)
-  const page = await open(at('search?topic=sessions&from=all'))
+  const page = await open(at(`search?topic=${topic}&from=all`))
   const did = []
   await same(page, did)
   for (let i = 0; i < steps; i++) {
@@ -94,10 +95,10 @@ async function session(n) {
 
 const scenarios = {
   async 'what the sessions read'() {
-    await almanac('topics', 'apply', 'sessions')
+    await almanac('topics', 'apply', topic)
     const begin = Date.now() - 7200_000
-    await send(Array.from({length: 420}, (_, i) => ({ts: new Date(begin + i * 15_000).toISOString(), level: ['info', 'warn', 'error'][i % 7 % 3], service: ['shop', 'bank', 'mail'][i % 3], user_id: 'u-' + (i % 11), message: `step ${i}`, attributes: {n: String(i % 5)}})), 'sessions')
-    assert.equal((await almanac('query', 'sessions', '--limit', '1000', '-o', 'ndjson')).split('\n').filter(Boolean).length, 420)
+    await send(Array.from({length: 420}, (_, i) => ({ts: new Date(begin + i * 15_000).toISOString(), level: ['info', 'warn', 'error'][i % 7 % 3], service: ['shop', 'bank', 'mail'][i % 3], user_id: 'u-' + (i % 11), message: `step ${i}`, attributes: {n: String(i % 5)}})), topic)
+    assert.equal((await almanac('query', topic, '--limit', '1000', '-o', 'ndjson')).split('\n').filter(Boolean).length, 420)
   },
 }
 for (let n = 0; n < sessions; n++) scenarios[`session ${n} of seed ${seed}`] = () => session(n)
