@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import {readFile} from 'node:fs/promises'
 import http from 'node:http'
-import {at, call, filter, found, list, open, rows, run, send, told, until} from './page.mjs'
+import {at, call, filter, found, list, open, rows, run, send, statement, told, until, write} from './page.mjs'
 
 const begin = Date.now() - 3600_000
 const ts = (i) => new Date(begin + i * 1000).toISOString()
@@ -179,13 +179,13 @@ const scenarios = {
   },
   async 'SQL'() {
     const page = await open(at('sql'))
-    const statement = page.getByRole('textbox', {name: 'Statement'})
     await page.getByRole('complementary', {name: 'Tables'}).getByText('app', {exact: true}).click()
-    await statement.fill('SELECT  FROM app')
-    await statement.evaluate((e) => e.setSelectionRange(7, 7))
+    await write(page, 'SELECT  FROM app')
+    await page.keyboard.press('Home')
+    for (const _ of 'SELECT ') await page.keyboard.press('ArrowRight')
     await page.getByRole('button', {name: 'Insert service'}).first().click()
-    assert.equal(await statement.inputValue(), 'SELECT service FROM app')
-    await statement.fill("SELECT service, count() AS n, max(if(user_id = '<b>u</b>', user_id, '')) AS u, NULL AS nothing FROM app WHERE service IN ('bank', 'evil') GROUP BY service ORDER BY n DESC")
+    assert.equal(await statement(page).innerText(), 'SELECT service FROM app')
+    await write(page, "SELECT service, count() AS n, max(if(user_id = '<b>u</b>', user_id, '')) AS u, NULL AS nothing FROM app WHERE service IN ('bank', 'evil') GROUP BY service ORDER BY n DESC")
     await page.keyboard.press('Control+Enter')
     const answer = page.getByRole('table', {name: 'Answer'})
     assert.deepEqual(await until(page, 'two rows', async () => (await answer.getByRole('row').count()) === 3 && answer.getByRole('cell').allInnerTexts()), ['bank', '320', '', 'NULL', 'evil', '4', '<b>u</b>', 'NULL'])
@@ -193,16 +193,16 @@ const scenarios = {
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: 'Download CSV'}).click()])
     assert.match(await readFile(await file.path(), 'utf8'), /^"service","n","u","nothing"\n"bank",320,/)
     await page.reload()
-    assert.match(await statement.inputValue(), /^SELECT service, count/)
-    await statement.fill('SELECT number FROM numbers(5000)')
-    await page.getByRole('button', {name: 'Run'}).click()
+    await statement(page).getByText(/^SELECT service, count/).waitFor()
+    await write(page, 'SELECT number FROM numbers(5000)')
+    await page.getByRole('button', {name: 'Run', exact: true}).click()
     await page.getByText('The page holds no more of the answer.').waitFor()
     assert.equal(await answer.getByRole('row').count(), 1001)
-    await statement.fill('SELECT nope FROM app')
-    await page.getByRole('button', {name: 'Run'}).click()
+    await write(page, 'SELECT nope FROM app')
+    await page.getByRole('button', {name: 'Run', exact: true}).click()
     await page.getByRole('alert').getByText(/nope/).first().waitFor()
-    await statement.fill('SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1')
-    await page.getByRole('button', {name: 'Run'}).click()
+    await write(page, 'SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1')
+    await page.getByRole('button', {name: 'Run', exact: true}).click()
     await page.getByRole('button', {name: 'Cancel'}).click()
     await page.getByRole('alert').getByText('the statement was cancelled').waitFor()
   },

@@ -48,6 +48,16 @@ export const list = (page) => page.getByRole('grid', {name: 'Events'})
 export const rows = (page) => list(page).getByRole('row')
 export const found = (page, text) => page.getByText(text, {exact: true}).waitFor()
 export const filter = (page) => page.getByRole('combobox', {name: 'Filter'})
+export const statement = (page) => page.getByRole('textbox', {name: 'Statement'})
+
+/** write makes a text the statement, by keys: fill() lets the browser style what it replaces, which the policy reports. */
+export async function write(page, sql) {
+  await statement(page).click()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.press('Delete')
+  await page.keyboard.insertText(sql)
+  await page.keyboard.press('Escape') // no completion is meant
+}
 
 /** run carries scenarios out, one after the other, and then looks at what all of them asked for. */
 export async function run(scenarios) {

@@ -10,7 +10,6 @@ import {answersAgain, useEvery, useLoad} from './load';
 import {Empty, Problem, TokenForm} from './notice';
 import {maxTopics} from './search/ask';
 import {Search} from './search/search';
-import {SQL} from './sql';
 import {texts} from './texts';
 import {applyTheme, nextTheme, theme} from './theme';
 import {inUTC, setUTC} from './time';
@@ -111,6 +110,9 @@ export function App(): JSX.Element {
     </div>
   );
 }
+
+/** SQL has an editor that is as large as all else. */
+const SQL = lazy(() => import('./sql/sql').then((p) => p.SQL));
 
 const kindKeys: Record<string, string> = {c: 'charts', d: 'documents', m: 'timers', r: 'trails', u: 'usage'};
 

@@ -190,6 +190,7 @@ export const texts = {
     example: 'SELECT service, count() AS n FROM app GROUP BY service ORDER BY n DESC',
     run: 'Run', runHint: 'Ctrl-Enter', cancel: 'Cancel', download: 'Download CSV', running: 'Running', answer: 'Answer',
     insert: (name: string) => `Insert ${name}`,
+    tabs: 'Statements', newTab: 'Another statement', closeTab: (n: number) => `Close statement ${n}`, as: 'Shown as', table: 'table', chart: 'Chart of the answer',
     statistics: (rows: string, took: string, readRows: string, readBytes: string) => `${rows} rows in ${took}; ${readRows} rows, ${readBytes} read when the answer began`,
     cut: 'The page holds no more of the answer. The download has all of it.',
     cutCell: 'This cell is longer. The download has all of it.',

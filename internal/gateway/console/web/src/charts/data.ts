@@ -3,7 +3,7 @@ import type {Aligned, Histogram} from '../api';
 import {get, topicPath} from '../client';
 import {textOf} from '../events';
 import {stepOf} from '../search/histogram';
-import {type Answer, newID, run} from '../statement';
+import {type Answer, newID, run} from '../sql/statement';
 import {texts} from '../texts';
 import type {Chart} from './spec';
 

@@ -1,6 +1,6 @@
 // A statement and its answer, of which the page holds the first rows.
-import {ask, Broken} from './client';
-import {parse} from './json';
+import {ask, Broken} from '../client';
+import {parse} from '../json';
 
 const maxRows = 1000; // that the page holds; a download has all
 const maxChars = 8 << 20; // of the rows that the page holds
