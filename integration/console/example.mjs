@@ -1,5 +1,5 @@
-// Example data of each kind of topic, sent by the API as a client sends it: a shop's requests, its customers, what they
-// store, the mails that are due, who changed which role. It is the same each time but for the times, which end now.
+// Example data of each kind of topic, sent by the API as a client sends it: a shop's customers, what they store, the
+// mails that are due, who changed which role. It is the same each time but for the times, which end now.
 import {execFile} from 'node:child_process'
 import {promisify} from 'node:util'
 import {told} from './page.mjs'
@@ -19,14 +19,6 @@ export const lines = (topic, events) => ask('POST', `/v1/topics/${topic}/events?
 
 /** declare makes a topic of a kind. */
 export const declare = (topic, kind) => promisify(execFile)(told.program, ['topics', 'apply', topic, '--kind', kind], {env: {...process.env, ALMANAC_DATA: told.data}})
-
-/** chance is the same numbers each time. */
-function chance(seed) {
-  return () => {
-    seed = (seed * 1664525 + 1013904223) % 2 ** 32
-    return seed / 2 ** 32
-  }
-}
 
 export async function meters(topic, now = Date.now()) {
   const diffs = []
@@ -81,32 +73,4 @@ export async function trails(topic, now = Date.now()) {
   change('k', now - 2 * day, {resource_type: 'key', resource: 'keys/export', method: 'CreateKey', user_id: 'cleo', category: 'creation'}, undefined, {id: 'keys/export', rights: ['read']})
   change('open', now - 3600_000, {resource_type: 'role', resource: 'roles/admin', method: 'UpdateRole', user_id: 'boris'}, {members: ['ana']}, {members: ['ana', 'boris']}, '')
   await lines(topic, events)
-}
-
-export async function events(topic, now = Date.now(), n = 4000) {
-  const random = chance(7)
-  const services = ['api', 'checkout', 'mail', 'search']
-  const all = []
-  for (let i = 0; i < n; i++) {
-    const service = services[Math.floor(random() ** 1.5 * 4)]
-    const at = now - Math.floor(random() * 6 * 3600_000)
-    const storm = at > now - 130 * minute && at < now - 100 * minute && service === 'checkout'
-    const level = random() < (storm ? 0.6 : 0.03) ? 'error' : random() < 0.1 ? 'warn' : 'info'
-    const user = 'u-' + Math.floor(random() * 400)
-    const ms = Math.round(5 + random() ** 4 * 900 + (storm ? 700 : 0))
-    const message = level === 'error' ? `payment provider timed out after ${ms} ms` : level === 'warn' ? `slow answer, ${ms} ms` : ['GET /cart', 'POST /orders', 'GET /products', 'PUT /cart/items'][Math.floor(random() * 4)] + ` ${200 + (random() < 0.1 ? 4 : 0)} in ${ms} ms`
-    all.push({ts: iso(at), level, service, user_id: user, type: 'request', message, attributes: {path: '/' + message.split('/')[1]?.split(' ')[0], took_ms: String(ms), region: random() < 0.7 ? 'eu' : 'us'}})
-  }
-  for (let i = 0; i < all.length; i += 1000) await lines(topic, all.slice(i, i + 1000))
-}
-
-export async function metrics(topic, now = Date.now()) {
-  const points = []
-  for (let i = 0; i < 360; i++) {
-    for (const [k, service] of ['api', 'checkout', 'search'].entries()) {
-      const at = now - i * minute
-      points.push({ts: iso(at), type: 'cpu_seconds_rate', service, value: Math.round(1000 * (0.3 + 0.1 * k + 0.2 * Math.sin(i / (30 + 10 * k)) ** 2)) / 1000, attributes: {region: k % 2 ? 'us' : 'eu'}})
-    }
-  }
-  await lines(topic, points)
 }
