@@ -30,14 +30,16 @@ func Connect(ctx context.Context, url string, cfg Config) (*Producer, error) {
 	if cfg.Policy == Spool {
 		return connectSpooling(ctx, url, cfg)
 	}
-	nc, err := dial(ctx, url, cfg)
+	asking, deny := context.WithCancelCause(ctx)
+	defer deny(nil)
+	nc, err := dial(ctx, url, cfg, deny)
 	if err != nil {
 		return nil, err
 	}
-	p, err := New(ctx, nc, cfg)
+	p, err := New(asking, nc, cfg)
 	if err != nil {
 		nc.Close()
-		return nil, err
+		return nil, unlessDenied(asking, err)
 	}
 	p.sender.link.(*natsLink).owned = true
 	return p, nil
@@ -55,17 +57,19 @@ func connectSpooling(ctx context.Context, url string, cfg Config) (*Producer, er
 	if s.topic != nil {
 		cfg.NATS = append([]nats.Option{nats.RetryOnFailedConnect(true)}, given...)
 	}
-	nc, err := dial(ctx, url, cfg)
+	asking, deny := context.WithCancelCause(ctx)
+	defer deny(nil)
+	nc, err := dial(ctx, url, cfg, deny)
 	if err != nil {
 		if s.topic == nil {
 			err = fmt.Errorf("%w (the spool in %s does not know the topic yet: the first start needs the server)", err, cfg.SpoolDir)
 		}
 		return nil, errors.Join(err, s.Close())
 	}
-	p, err := newSpooling(ctx, nc, cfg, s)
+	p, err := newSpooling(asking, nc, cfg, s)
 	if err != nil {
 		nc.Close()
-		return nil, err
+		return nil, unlessDenied(asking, err)
 	}
 	p.sender.link.(*natsLink).owned = true
 	return p, nil
@@ -81,7 +85,7 @@ const (
 	reconnectWait = 250 * time.Millisecond
 )
 
-func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
+func dial(ctx context.Context, url string, cfg Config, deny context.CancelCauseFunc) (*nats.Conn, error) {
 	opts := []nats.Option{
 		nats.Name("almanac producer " + cfg.Topic),
 		nats.Timeout(dialTimeout),
@@ -108,7 +112,7 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 	}
 	dialled := make(chan result, 1)
 	go func() {
-		nc, err := nats.Connect(url, append(append(opts, cfg.NATS...), schemas.OwnInbox)...)
+		nc, err := nats.Connect(url, append(append(opts, cfg.NATS...), schemas.OwnInbox, hearDenials(deny))...)
 		dialled <- result{nc, err}
 	}()
 	select {

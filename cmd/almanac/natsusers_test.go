@@ -22,7 +22,7 @@ func attacks() map[string]string {
 	all := map[string]string{
 		"$JS.API.INFO": "", "$JS.API.STREAM.NAMES": "", "$JS.API.STREAM.LIST": "", "$JS.API.META.LEADER.STEPDOWN": "{}",
 		"$JS.API.SERVER.REMOVE": `{"peer":"almanac"}`, "$JS.API.ACCOUNT.PURGE.$G": "", "$JS.API.STREAM.CREATE.MINE": `{"name":"MINE","subjects":["mine"]}`,
-		"$SYS.REQ.SERVER.PING.VARZ": "", "$SYS.REQ.SERVER.PING.CONNZ": "", "$SYS.REQ.ACCOUNT.PING.CONNZ": "", "$SYS.REQ.USER.INFO": "", "$SYS.ACCOUNT.$G.CONNECT": "x",
+		"$SYS.REQ.SERVER.PING.VARZ": "", "$SYS.REQ.SERVER.PING.CONNZ": "", "$SYS.REQ.ACCOUNT.PING.CONNZ": "", "$SYS.ACCOUNT.$G.CONNECT": "x",
 		"$SRV.PING": "", schemas.DeadSubject("app"): "junk", schemas.ShardSubject("app", 202611, 0): "junk",
 	}
 	for _, s := range access.Streams {

@@ -38,6 +38,9 @@ func storing(ctx context.Context, s *settings, d endpoints) error {
 			return fmt.Errorf("%w; free space there, and the NATS of `almanac up` stores again by itself", err)
 		}
 	}
+	if err := lacked(ctx, s, d); err != nil {
+		return err
+	}
 	words := func(err error) string { said, _ := translated(err); return said }
 	return send.Try(ctx, d.nats, words, natsOptions(s, d, "cli")...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,20 +18,22 @@ import (
 	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // rightsApart is how long after an answer a part asks again what its user may do: a server may take new rights while it runs.
 const rightsApart = 5 * time.Second
 
-// ownRights finds out which rights the NATS user of a part lacks, before the work that needs them does.
+// ownRights finds out which rights the NATS user of a part lacks, before the work that needs them does, and tells the operator's doctor.
 type ownRights struct {
 	nc   *nats.Conn
 	need *access.NATSUser
 	log  zerolog.Logger
+	id   string // under which it tells
 
-	reg    atomic.Pointer[registry.Registry] // its leases tell the others
 	found  atomic.Pointer[lackedRights]
-	denied uint64 // one more than the connection's reconnects when it might not ask; 0: it may
+	told   *lackedRights // nil: nothing that still holds
+	denied uint64        // one more than the connection's reconnects when it might not ask; 0: it may
 }
 
 // lackedRights is what a user lacks.
@@ -39,15 +42,23 @@ type lackedRights struct {
 	lines []string
 }
 
-func newOwnRights(nc *nats.Conn, part string, log zerolog.Logger) *ownRights {
-	return &ownRights{nc: nc, need: access.NATSUserOf(part), log: log}
+func newOwnRights(part string, log zerolog.Logger) *ownRights {
+	return &ownRights{need: access.NATSUserOf(part), log: log, id: rand.Text()}
 }
 
-// tells has the leases of a registry's members say what is lacked.
-func (o *ownRights) tells(reg *registry.Registry) {
-	o.reg.Store(reg)
-	if f := o.found.Load(); f != nil {
-		reg.Lacks(f.lines)
+// by has it ask over a connection from now on.
+func (o *ownRights) by(nc *nats.Conn) { o.nc, o.denied = nc, 0 }
+
+// tells has the operator's doctor know what is lacked, or no longer. A right to say that may be what is lacked.
+func (o *ownRights) tells(ctx context.Context, found *lackedRights) {
+	if found == nil || o.told == nil && len(found.lines) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, rightsApart)
+	defer cancel()
+	err := registry.TellLacking(ctx, o.nc, o.id, o.need.Name, found.user, found.lines)
+	if o.told = found; err == nil && len(found.lines) == 0 {
+		o.told = nil
 	}
 }
 
@@ -62,16 +73,18 @@ func (o *ownRights) Run(ctx context.Context) error {
 // look asks once. A user that may not ask was refused once for it, and asks again after a reconnect: rights change with one.
 func (o *ownRights) look(ctx context.Context) {
 	reconnects := o.nc.Stats().Reconnects + 1
-	if o.denied == reconnects || !o.nc.IsConnected() {
+	if !o.nc.IsConnected() {
+		return
+	}
+	if o.denied == reconnects {
+		o.tells(ctx, o.told)
 		return
 	}
 	user, have, err := streams.OwnRights[access.NATSRights](ctx, o.nc)
 	if errors.Is(err, streams.ErrDenied) {
 		o.denied = reconnects
 		o.found.Store(nil) // what lacked before may be there now
-		if reg := o.reg.Load(); reg != nil {
-			reg.Lacks(nil)
-		}
+		o.tells(ctx, &lackedRights{user: o.need.Name, lines: []string{fmt.Sprintf("publish allow %q", schemas.SubjectOwnRights)}})
 	}
 	if err != nil { // what was found stays; who is asked by this process says that NATS is away
 		return
@@ -79,9 +92,7 @@ func (o *ownRights) look(ctx context.Context) {
 	o.denied = 0
 	now := &lackedRights{user, o.need.Lacks(have)}
 	before := o.found.Swap(now)
-	if reg := o.reg.Load(); reg != nil {
-		reg.Lacks(now.lines)
-	}
+	o.tells(ctx, now)
 	if before == nil && len(now.lines) == 0 || before != nil && slices.Equal(before.lines, now.lines) {
 		return
 	}
@@ -101,5 +112,30 @@ func (o *ownRights) trouble() []ops.Reason {
 	if f == nil || len(f.lines) == 0 {
 		return nil
 	}
-	return []ops.Reason{partial(ops.RightGone, fmt.Sprintf("the NATS user %s lacks %s: give it the lines of the user %s that `almanac config nats` prints", f.user, strings.Join(f.lines, "; "), o.need.Name))}
+	return []ops.Reason{partial(ops.RightGone, f.of(o.need.Name))}
+}
+
+// of names what is lacked, and of which user of Almanac's table the lines are.
+func (f *lackedRights) of(need string) string {
+	return fmt.Sprintf("the NATS user %s lacks %s: give it the lines of the user %s that `almanac config nats` prints", f.user, strings.Join(f.lines, "; "), need)
+}
+
+// lacked names what the user of a verb lacks of its namesake's rights in Almanac's table; nil: nothing, or that is not known.
+func lacked(ctx context.Context, s *settings, d endpoints) error {
+	ctx, cancel := context.WithTimeout(ctx, rightsApart)
+	defer cancel()
+	nc, err := streams.Connect(d.nats, append(natsOptions(s, d, "cli"), nats.MaxReconnects(0))...)
+	if err != nil {
+		return nil //nolint:nilerr // who waits says that NATS is away
+	}
+	defer nc.Close()
+	user, have, err := streams.OwnRights[access.NATSRights](ctx, nc)
+	need := access.NATSUserOf(user)
+	if err != nil || need == nil {
+		return nil //nolint:nilerr // a server need not say it
+	}
+	if lines := need.Lacks(have); len(lines) > 0 {
+		return errors.New((&lackedRights{user, lines}).of(need.Name))
+	}
+	return nil
 }

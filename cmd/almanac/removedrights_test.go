@@ -56,7 +56,7 @@ func removedRights() (all []removedRight) {
 }
 
 // named checks that the lack is named before it hurts, as the line of the configuration: in the log of the part, by doctor with the
-// part's own settings, and by that of the operator where the part may still write its lease.
+// part's own settings, and by that of the operator where the part may still tell it.
 func (p *apart) named(r removedRight, part *daemon) {
 	p.t.Helper()
 	need := access.NATSUserOf(r.user)
@@ -75,20 +75,17 @@ func (p *apart) named(r removedRight, part *daemon) {
 	}
 	own := p.as(r.user).run("", "doctor")
 	contains(p.t, strings.Join(strings.Fields(own.out), " "), r.user+" may not do what the user "+r.user+" needs: it lacks "+line)
-	if r.user == access.UserGateway || !slices.ContainsFunc(tellsLease, func(f string) bool { return strings.HasPrefix(r.filter, f) }) {
-		return
+	if strings.HasPrefix(r.filter, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, ""))) {
+		return // it is by this that it tells others
 	}
 	embeddedtest.Eventually(p.t, maxWait, func() error {
 		all := p.as(access.UserOperator).run("", "doctor")
-		if text := strings.Join(strings.Fields(all.out), " "); !strings.Contains(text, "its user lacks "+line) {
+		if text := strings.Join(strings.Fields(all.out), " "); !strings.Contains(text, "its user "+r.user+" lacks "+line) {
 			return fmt.Errorf("the operator's doctor does not name what %s lacks: %s", r.user, text)
 		}
 		return nil
 	})
 }
-
-// tellsLease begins the rights that a part starts without, so that its lease says it.
-var tellsLease = []string{"shards.", "routed.", "dead.", "given.", "docs.", "doclocks.", "timers."}
 
 // A part that lacks a right says so by user and subject. Or it does not need it to have what is sent stored. It is never
 // silent, and goes on by itself once it has the right.
@@ -152,5 +149,57 @@ func TestRemovedRights(t *testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+// commanded are what people and applications do as a user that no part has, and rights that it takes.
+var commanded = map[string]struct {
+	verb   string
+	filter []string
+}{
+	access.UserProducer: {"send app --timeout 4s", []string{schemas.SubjectsLanes, "$JS.API.STREAM.INFO." + schemas.KVStream}},
+	access.UserReader:   {"query app", []string{"$JS.API.STREAM.INFO." + schemas.StreamEvents}},
+	access.UserSetup:    {"setup", []string{"$JS.API.STREAM.INFO." + schemas.StreamEvents}},
+}
+
+// A command whose user lacks a right does without, or ends and names user and subject; doctor with its settings names the line that
+// is missing. The operator has one right, to everything. The user of clients without credentials may do what the producer's may, and is on the NATS of an up alone.
+func TestRemovedRightsOfCommands(t *testing.T) {
+	t.Parallel()
+	p := newApart(t)
+	p.part(access.UserRouter, "router")
+	p.part(access.UserSink, "sink")
+	if local, producer := access.NATSUserOf(access.UserLocal), access.NATSUserOf(access.UserProducer); !slices.Equal(local.Publish, producer.Publish) {
+		t.Errorf("local publishes %v, the producer %v", local.Publish, producer.Publish)
+	}
+	for user, c := range commanded {
+		filters := c.filter
+		if os.Getenv(removedRightsEnv) != "" {
+			filters = access.NATSUserOf(user).Publish
+		}
+		for _, filter := range filters {
+			p.nats.without(user, filter)
+			began := time.Now()
+			r := p.as(user).run("x\n", strings.Fields(c.verb)...)
+			took := time.Since(began).Round(10 * time.Millisecond)
+			said := strings.ReplaceAll(r.out+r.err, `\"`, `"`)
+			_, subject, ok := strings.Cut(said, `Permissions Violation for Publish to "`)
+			subject, _, _ = strings.Cut(subject, `"`)
+			ok = ok && strings.Contains(said, "the user "+user) && schemas.MatchesSubject(filter, subject)
+			if r.code != exitOK && !ok && !strings.Contains(said, "the NATS user "+user+" lacks publish allow "+strconv.Quote(filter)) {
+				t.Errorf("%s as %s without %s: exit %d: %s%s", c.verb, user, filter, r.code, r.out, r.err)
+			}
+			if r.code == exitOK && slices.Contains(c.filter, filter) {
+				t.Errorf("%s works as %s without %s", c.verb, user, filter)
+			}
+			t.Logf("%s as %s without %s: exit %d after %s", c.verb, user, filter, r.code, took)
+			if filter == schemas.SubjectOwnRights || slices.ContainsFunc(access.NATSUserOf(user).Publish, func(f string) bool { return f != filter && schemas.CoversSubjects(f, filter) }) {
+				p.nats.whole()
+				continue
+			}
+			own := p.as(user).run("", "doctor")
+			contains(t, strings.Join(strings.Fields(own.out), " "), user+" may not do what the user "+user+" needs: it lacks publish allow "+strconv.Quote(filter))
+			p.nats.whole()
+		}
 	}
 }

@@ -72,11 +72,7 @@ func (o *single) dial(name string) (*nats.Conn, error) {
 // setup makes streams and bucket where they are missing, for a part that needs NATS alone.
 func (o *single) setup(ctx context.Context) (*registry.Registry, error) {
 	o.probe = func(context.Context) []ops.Reason { return natsTrouble(o.nc) }
-	reg, err := registry.Setup(ctx, o.nc, streamLimits(o.s, schemas.DefaultStreamLimits))
-	if err == nil {
-		o.own.tells(reg)
-	}
-	return reg, err
+	return registry.Setup(ctx, o.nc, streamLimits(o.s, schemas.DefaultStreamLimits))
 }
 
 func (o *single) later(f func()) { o.closers = append(o.closers, f) }
@@ -130,9 +126,10 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 // where ctx ended first, or the part can never start.
 func (o *single) begin(ctx context.Context, start func(context.Context) error) (ready bool, err error) {
 	again := newRationer()
+	o.own = newOwnRights(o.name, o.log)
 	for {
 		if o.nc, err = o.dial(o.name); err == nil {
-			o.own = newOwnRights(o.nc, o.name, o.log)
+			o.own.by(o.nc)
 			o.own.look(ctx)
 			err = start(ctx)
 		}

@@ -30,7 +30,6 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		one.own.tells(reg)
 		db, err := openFixed(one.d)
 		if err != nil {
 			return err

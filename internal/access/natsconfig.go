@@ -3,6 +3,8 @@ package access
 import (
 	"fmt"
 	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // NATSPasswordKey is the variable of the environment that NATSConfig takes a user's password from.
@@ -72,7 +74,9 @@ const shadow = apiPrefix + "INFO"
 // writeShared writes what the account of the streams lets into that of a user, each as entry has it.
 func writeShared(b *strings.Builder, u *NATSUser, entry func(kind, subject string) string) {
 	for _, s := range append([]string{shadow}, u.Publish...) {
-		b.WriteString("      " + entry("service", s) + "\n")
+		if s != schemas.SubjectOwnRights { // the server answers it in every account
+			b.WriteString("      " + entry("service", s) + "\n")
+		}
 	}
 	for _, s := range u.Hears {
 		b.WriteString("      " + entry("stream", s) + "\n")

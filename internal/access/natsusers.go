@@ -87,9 +87,9 @@ func NATSUsers() []NATSUser {
 	}
 }
 
-// sends is what it takes to send: lanes, and the topic's descriptor.
+// sends is what it takes to send: lanes, the topic's descriptor, and to ask what the user may do.
 func sends() []string {
-	p := []string{schemas.SubjectsLanes}
+	p := []string{schemas.SubjectsLanes, schemas.SubjectOwnRights}
 	p = append(p, api("STREAM.INFO", schemas.KVStream)...)
 	for _, key := range []string{schemas.TopicKeys, schemas.RemovalKeys} {
 		p = append(p, apiPrefix+"DIRECT.GET."+schemas.KVStream+"."+schemas.KVSubject(key))

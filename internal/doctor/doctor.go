@@ -83,6 +83,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 	if c.nats(ctx) {
 		c.streams(ctx)
 		c.members(ctx)
+		c.lacking(ctx)
 		c.timers(ctx)
 		c.alerts(ctx)
 	}

@@ -85,10 +85,6 @@ func (c *check) members(ctx context.Context) {
 			c.note(role+"s", Fail, "start almanac up, or almanac "+role+"; one that runs names in its log the right that it lacks", "none is alive: events are accepted and wait")
 		default:
 			c.note(role+"s", OK, "", "%d alive", len(live))
-			c.memberRights(live)
 		}
-	}
-	if dispatchers, err := c.reg.ListMembers(ctx, schemas.RoleTimers); err == nil { // that there is none is said where there are timers
-		c.memberRights(dispatchers)
 	}
 }

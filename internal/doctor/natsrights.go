@@ -9,7 +9,6 @@ import (
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // natsAccount names the checks of what users of NATS may do.
@@ -38,18 +37,17 @@ func (c *check) natsRights(ctx context.Context) {
 	c.note(natsAccount, OK, "", "%s may do what the user %s needs", cmp.Or(user, "a client without a user"), need.Name)
 }
 
-// memberRights names what the user of a live member lacks, as its lease says.
-func (c *check) memberRights(live []registry.Member) {
-	for _, m := range live {
-		if len(m.Lacks) > 0 {
-			c.note(natsAccount, Fail, doGive(userOf(m.Role)), "%s may not do what it needs: its user lacks %s", m, strings.Join(m.Lacks, "; "))
-		}
+// lacking names the processes that say that their users lack a right: routers, sinks, dispatchers and gateways. One that may not
+// write that entry either says it in its log alone.
+func (c *check) lacking(ctx context.Context) {
+	all, err := registry.ListLacking(ctx, c.reg.JetStream())
+	if err != nil {
+		c.result(natsAccount, err, "", "")
+		return
 	}
-}
-
-// userOf is the user of the parts of a role.
-func userOf(role string) string {
-	return map[string]string{schemas.RoleRouter: access.UserRouter, schemas.RoleSink: access.UserSink, schemas.RoleTimers: access.UserTimers}[role]
+	for _, l := range all {
+		c.note(natsAccount, Fail, doGive(l.Part), "%s, may not do what it needs: its user %s lacks %s", l, l.User, strings.Join(l.Lacks, "; "))
+	}
 }
 
 func doGive(user string) string {

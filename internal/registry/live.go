@@ -34,7 +34,7 @@ func (r *Registry) ListMembers(ctx context.Context, role string) ([]Member, erro
 		}
 		var s sight
 		_ = json.Unmarshal(lease.Value(), &s) // another's: it says nothing
-		live = append(live, Member{role, key[prefix:], s.Host, s.PID, s.Lacks})
+		live = append(live, Member{role, key[prefix:], s.Host, s.PID})
 	}
 	return live, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,14 +15,13 @@ import (
 )
 
 // Registry is a view of the bucket. It is safe for concurrent use and holds no
-// state but the connection, and what its process lacks.
+// state but the connection.
 type Registry struct {
 	js jetstream.JetStream
 	kv jetstream.KeyValue
 
 	odd   func(error) // of Skipping
 	third Third       // of WithThird
-	lacks *atomic.Pointer[[]string]
 }
 
 // Skipping is the registry for a part that examines all of it: its lists leave out entries
@@ -54,7 +52,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) {
 		}
 		return nil, fmt.Errorf("registry: bucket %q on %s: %w", schemas.Bucket, nc.ConnectedUrlRedacted(), err)
 	}
-	return &Registry{js: js, kv: kv, lacks: new(atomic.Pointer[[]string])}, nil
+	return &Registry{js: js, kv: kv}, nil
 }
 
 // JetStream is the connection the registry stands on.

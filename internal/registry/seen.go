@@ -21,19 +21,6 @@ type sight struct {
 	Seen uint64 `json:"seen"`
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
-	// Lacks are the rights of NATS that the member's user does not have, for people.
-	Lacks []string `json:"lacks,omitempty"`
-}
-
-// maxLacks is how many rights a lease names: it is written each second.
-const maxLacks = 10
-
-// Lacks notes which rights of NATS the user of this process does not have. The next beat of its members publishes them.
-func (r *Registry) Lacks(rights []string) {
-	if more := len(rights) - maxLacks; more > 0 {
-		rights = append(slices.Clone(rights[:maxLacks]), fmt.Sprintf("%d more", more))
-	}
-	r.lacks.Store(&rights)
 }
 
 // Saw notes that this member goes by the topics as they were at a revision, and by no older ones. The next beat
@@ -43,11 +30,7 @@ func (m *Members) Saw(rev uint64) { m.sawUpTo.Store(rev) }
 // sight is this member's lease.
 func (m *Members) sight() string {
 	host, _ := os.Hostname() // for people: empty is possible
-	said := sight{Seen: m.sawUpTo.Load(), Host: host, PID: os.Getpid()}
-	if lacks := m.reg.lacks.Load(); lacks != nil {
-		said.Lacks = *lacks
-	}
-	data, err := json.Marshal(said)
+	data, err := json.Marshal(sight{Seen: m.sawUpTo.Load(), Host: host, PID: os.Getpid()})
 	if err != nil {
 		return "{}" // it cannot be: numbers and texts
 	}
@@ -60,15 +43,18 @@ type Member struct {
 	Name string `json:"name"`
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	// Lacks are the rights of NATS that it says its user does not have.
-	Lacks []string `json:"lacks,omitempty"`
 }
 
 func (m Member) String() string {
 	if m.PID == 0 {
 		return fmt.Sprintf("%s %s", m.Role, m.Name)
 	}
-	return fmt.Sprintf("%s %s (process %d on %s)", m.Role, m.Name, m.PID, cmp.Or(m.Host, "an unnamed host"))
+	return fmt.Sprintf("%s %s (%s)", m.Role, m.Name, process(m.PID, m.Host))
+}
+
+// process names one of a machine, for people.
+func process(pid int, host string) string {
+	return fmt.Sprintf("process %d on %s", pid, cmp.Or(host, "an unnamed host"))
 }
 
 // Revision is that of the registry's last change, of whatever key.

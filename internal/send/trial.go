@@ -36,7 +36,7 @@ func NotStored(err error) bool {
 	return errors.As(err, &api) && (api.ErrorCode == codeIncomplete || api.ErrorCode == codeNotStored)
 }
 
-// Try returns why the NATS at an address stores nothing now, with what to do; nil: it stores. words puts what a
+// Try returns why the NATS at an address stores nothing now, with what to do; nil: it stores, or the user may not try it. words puts what a
 // library said as people read it.
 func Try(ctx context.Context, address string, words func(error) string, opts ...nats.Option) error {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
@@ -51,7 +51,9 @@ func Try(ctx context.Context, address string, words func(error) string, opts ...
 		return err
 	}
 	shown := privacy.MaskedURL(address)
-	if err := streams.Stores(ctx, js); err != nil && ctx.Err() != nil {
+	if err := streams.Stores(ctx, js); errors.Is(err, streams.ErrDenied) {
+		return nil // a user that may send alone cannot try it
+	} else if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("NATS at %s is there and stored nothing in %s: its disk may be full. Free space on it, then restart that server (`almanac up` does so by itself); `almanac doctor` looks at both", shown, trialTime)
 	} else if err != nil {
 		return fmt.Errorf("NATS at %s does not store: %s; `almanac doctor` says more", shown, words(err))

@@ -40,7 +40,10 @@ func Stores(ctx context.Context, js jetstream.JetStream) error {
 }
 
 func store(ctx context.Context, js jetstream.JetStream, subject string, opts ...jetstream.PublishOpt) error {
-	if _, err := js.Publish(ctx, subject, []byte("{}"), opts...); err != nil {
+	_, err := Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return js.Publish(ctx, subject, []byte("{}"), opts...)
+	})
+	if err != nil {
 		return fmt.Errorf("streams: storing a message to try it: %w", err)
 	}
 	return nil
