@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/gateway/request"
 )
 
 // Bounds of a listener.
@@ -38,7 +39,7 @@ type httpServer struct{ srv *http.Server }
 // serveHTTP serves a handler.
 func (g *Gateway) serveHTTP(name string, l net.Listener, h http.Handler, failed chan<- error) server {
 	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerWait, IdleTimeout: idleWait, WriteTimeout: answerWait, MaxHeaderBytes: headerBytes,
+		Handler: request.Pacing(h), ReadHeaderTimeout: headerWait, IdleTimeout: idleWait, WriteTimeout: answerWait, MaxHeaderBytes: headerBytes,
 		ErrorLog: quiet(),
 	}
 	go func() {

@@ -145,6 +145,10 @@ func (a *API) read(f answer) http.HandlerFunc { return a.within(a.reads, "reads"
 // within is a handler whose answer is one JSON value, while there are free slots.
 func (a *API) within(slots chan struct{}, what string, f answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if err := gather(w, r, maxBatchBody); err != nil {
+			request.Fail(w, r, err)
+			return
+		}
 		if !take(slots) {
 			request.Fail(w, r, tooMany(what, cap(slots)))
 			return

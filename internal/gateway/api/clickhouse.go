@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
@@ -49,13 +48,15 @@ func (a *API) clickhouse(w http.ResponseWriter, r *http.Request) {
 		a.ping(w, r) // as ClickHouse does
 		return
 	}
+	if err := gather(w, r, clickhouseBytes); err != nil {
+		clickhouseRefusal(w, http.StatusBadRequest, networkError, err.Error())
+		return
+	}
 	if !take(a.sql) {
 		clickhouseRefusal(w, http.StatusTooManyRequests, tooManyQueries, strconv.Itoa(maxSQL)+" statements are under way; send the request again in a second")
 		return
 	}
 	defer func() { <-a.sql }()
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(request.BodyWait)) // tests have servers without deadlines
 	as, err := a.asksAs(r)
 	if err != nil {
 		clickhouseRefusal(w, http.StatusForbidden, accessDenied, err.Error())

@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -41,22 +39,27 @@ func (a *API) sqlSchema(_ http.ResponseWriter, r *http.Request) (any, error) {
 
 // runSQL streams the answer of a statement.
 func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
-	if !take(a.sql) {
-		request.Fail(w, r, tooMany("statements", maxSQL))
-		return
-	}
-	defer func() { <-a.sql }()
 	p := paramsOf(r)
 	format := p.text("format")
 	if err := p.end(); err != nil {
 		request.Fail(w, r, err)
 		return
 	}
-	statement, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sqlBytes))
+	err := gather(w, r, sqlBytes)
 	if err != nil {
-		request.Fail(w, r, request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("a statement may have %d bytes", sqlBytes), ""))
+		request.Fail(w, r, err)
 		return
 	}
+	statement, err := whole(w, r, sqlBytes)
+	if err != nil {
+		request.Fail(w, r, err)
+		return
+	}
+	if !take(a.sql) { // after the body came: a slow client must not hold what others need
+		request.Fail(w, r, tooMany("statements", maxSQL))
+		return
+	}
+	defer func() { <-a.sql }()
 	as, err := a.asksAs(r)
 	if err != nil {
 		request.Fail(w, r, err)

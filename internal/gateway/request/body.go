@@ -34,9 +34,6 @@ const (
 	firstBytes = 16 << 10
 )
 
-// BodyWait is how long a body may take that keeps minRate, at most.
-const BodyWait = slowAfter + MaxWireBytes/minRate*time.Second
-
 // Body reads a whole body, unpacks it, and reserves in req weight bytes for each of its
 // bytes. Its errors are *Error or those of the pool.
 func Body(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int) ([]byte, error) {
@@ -125,20 +122,36 @@ func malformed(encoding string, in io.Reader, err error) error {
 }
 
 // Paced reads a body as it is sent, within its bounds: in size, and in time, since a slow
-// client holds what others need. Close takes the bound on time off.
+// client holds what others need. The bound on time is off once the body ended.
 type Paced struct {
 	body    io.Reader
 	rc      *http.ResponseController
 	ctx     context.Context
-	began   time.Time
+	began   time.Time // the first read
 	read    int
 	err     error // other than io.EOF, of the connection or a bound
 	bounded bool  // deadlines can be set
 }
 
-// Pace returns a request's body as Paced.
+// Pace returns a request's body as Paced. One that is paced already stays what it is.
 func Pace(w http.ResponseWriter, r *http.Request) *Paced {
-	return &Paced{body: r.Body, rc: http.NewResponseController(w), ctx: r.Context(), began: time.Now(), bounded: true}
+	if p, ok := r.Body.(*Paced); ok {
+		return p
+	}
+	return &Paced{body: r.Body, rc: http.NewResponseController(w), ctx: r.Context(), bounded: true}
+}
+
+// Pacing paces the bodies of all requests to a handler, whatever their routes do with them. One that no route reads has a bound
+// too: net/http takes it before it answers, for as long as it takes.
+func Pacing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			p := Pace(w, r)
+			p.bounded = p.rc.SetReadDeadline(time.Now().Add(slowAfter)) == nil
+			r.Body = p
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Read implements io.Reader.
@@ -147,24 +160,25 @@ func (w *Paced) Read(b []byte) (int, error) {
 		w.err = tooLarge(MaxWireBytes, "on the wire")
 		return 0, w.err
 	}
+	if w.began.IsZero() {
+		w.began = time.Now()
+	}
 	if w.bounded {
 		w.bounded = w.rc.SetReadDeadline(w.began.Add(slowAfter+time.Duration(w.read/minRate)*time.Second)) == nil
 	}
 	n, err := w.body.Read(b)
 	w.read += n
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF) && w.bounded: // what the connection waits for from here on has no end, or its own
+		_ = w.rc.SetReadDeadline(time.Time{})
+	case err != nil && !errors.Is(err, io.EOF):
 		w.err = err
 	}
 	return n, err
 }
 
-// Close takes the deadline off: the connection's next wait has its own. It is never an error.
-func (w *Paced) Close() error {
-	if w.bounded {
-		_ = w.rc.SetReadDeadline(time.Time{})
-	}
-	return nil
-}
+// Close leaves a body that did not end its bound: net/http takes more of it. It is never an error.
+func (w *Paced) Close() error { return nil }
 
 // Broken returns why reading ended before the body did, for the client; nil: it did not.
 func (w *Paced) Broken() error {
