@@ -99,12 +99,34 @@ func within(live, groups []Group) error {
 			topics[g.Rules[i].Topic] = true
 		}
 	}
+	if err := oneSecret(all); err != nil {
+		return err
+	}
 	for _, bound := range []struct {
 		what      string
 		n, atMost int
 	}{{"groups of rules", len(all), MaxGroups}, {"rules", rules, MaxRules}, {"topics with rules", len(topics), MaxTopics}} {
 		if bound.n > bound.atMost {
 			return fmt.Errorf("%w: %w: these would be %d %s; the limit is %d", schemas.ErrRequest, ErrRule, bound.n, bound.what, bound.atMost)
+		}
+	}
+	return nil
+}
+
+// oneSecret refuses a receiver that several groups have with secrets that differ: its calls are signed by one.
+func oneSecret(all map[string]*Group) error {
+	type said struct{ group, secret string }
+	first := map[string]said{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, r := range all[name].Receivers {
+			f, ok := first[r.Name]
+			switch {
+			case !ok:
+				first[r.Name] = said{name, r.Secret}
+			case f.secret != r.Secret:
+				return fmt.Errorf("%w: %w: receiver %q has the secret %q in group %q and %q in group %q: calls of one name are signed alike; give it another name in one of them",
+					schemas.ErrRequest, ErrRule, r.Name, f.secret, f.group, r.Secret, name)
+			}
 		}
 	}
 	return nil

@@ -165,6 +165,9 @@ func (g *Group) Validate() error {
 	if g.Name == "" || len(g.Name) > MaxNameBytes {
 		return g.refuse(nil, "a group has a name of 1 to %d bytes", MaxNameBytes)
 	}
+	if g.Name == "." || g.Name == ".." {
+		return g.refuse(nil, "no path over HTTP leads to a group of that name; give it another")
+	}
 	if len(g.Receivers) > MaxReceivers {
 		return g.refuse(nil, "%d receivers; the limit is %d", len(g.Receivers), MaxReceivers)
 	}

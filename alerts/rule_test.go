@@ -24,6 +24,8 @@ func TestParse(t *testing.T) {
 		"empty":                {``, "no groups"},
 		"not YAML":             {`{`, "bad rule"},
 		"unknown field":        {`groups: [{name: g, rules: [{alert: A, topic: app, windwo: 1m}]}]`, "windwo"},
+		"a name of a path":     {`groups: [{name: ns/team, rules: [` + good + `]}]`, ""},
+		"a name of dots":       {`groups: [{name: .., rules: [` + good + `]}]`, "no path over HTTP"},
 		"no name":              {`groups: [{rules: []}]`, "a group has a name"},
 		"two groups":           {`groups: [{name: g, rules: []}, {name: g, rules: []}]`, "two groups of that name"},
 		"two rules":            {`groups: [{name: g, rules: [` + good + `, ` + good + `]}]`, "two rules of that name"},
@@ -112,4 +114,37 @@ func manyLabels(n int) string {
 		all[i] = fmt.Sprintf("x%d: a", i)
 	}
 	return strings.Join(all, ", ")
+}
+
+// Calls to a receiver are signed by one secret, whichever groups have it.
+func TestReceiversOfSeveralGroups(t *testing.T) {
+	t.Parallel()
+	group := func(name string, receivers ...Receiver) *Group { return &Group{Name: name, Receivers: receivers} }
+	for name, c := range map[string]struct {
+		groups []*Group
+		says   []string // nil: they may be beside each other
+	}{
+		"one secret":         {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"ops", "https://y", "s"})}, nil},
+		"other names":        {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"dev", "https://x", "t"})}, nil},
+		"two secrets":        {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"dev", "https://x", "t"}, Receiver{"ops", "https://x", "t"})}, []string{`"ops"`, `"s" in group "a"`, `"t" in group "b"`}},
+		"one has none":       {[]*Group{group("a", Receiver{"ops", "https://x", ""}), group("b", Receiver{"ops", "https://x", "t"})}, []string{`"" in group "a"`}},
+		"the other has none": {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"ops", "https://x", ""})}, []string{`"" in group "b"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := map[string]*Group{}
+			for _, g := range c.groups {
+				all[g.Name] = g
+			}
+			err := oneSecret(all)
+			if (err == nil) != (c.says == nil) || err != nil && !errors.Is(err, ErrRule) {
+				t.Fatalf("%v, want %q", err, c.says)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v does not say %s", err, want)
+				}
+			}
+		})
+	}
 }

@@ -29,6 +29,8 @@ const (
 	MaxAttrs = 256
 	// MaxAttrKeyBytes bounds one attribute's name.
 	MaxAttrKeyBytes = 256
+	// AttrNumberBytes are what the number of a name that comes again takes of them.
+	AttrNumberBytes = len("#256")
 	// MaxFields bounds the promoted fields of a topic: each is a column, and
 	// each column is a file in every wide part.
 	MaxFields = 64

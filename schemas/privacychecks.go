@@ -34,8 +34,8 @@ func (t *Topic) validatePrivacy() error {
 		key, attribute := RuleName(p.Field)
 		word := JSONWords[key]
 		switch {
-		case key == "" || len(key) > MaxAttrKeyBytes:
-			return fmt.Errorf("pii field %q must have 1 to %d bytes", p.Field, MaxAttrKeyBytes)
+		case key == "" || len(key) > MaxAttrKeyBytes-AttrNumberBytes: // a longer name that comes again is cut, and no rule would know it
+			return fmt.Errorf("pii field %q must have 1 to %d bytes", p.Field, MaxAttrKeyBytes-AttrNumberBytes)
 		case !attribute && word == ColTs:
 			return fmt.Errorf("pii field %q cannot have a rule: it is read as the event's time. Write %s.%s for an attribute of that name", p.Field, ColAttributes, key)
 		case !attribute && slices.Contains(reservedColumns, key) && !slices.Contains(PrivateColumns, key):

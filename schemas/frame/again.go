@@ -3,6 +3,7 @@ package frame
 import (
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -19,17 +20,30 @@ func (s *namesSeen) has(name string) bool {
 }
 
 // addName adds the name of an attribute to the event that is being added. One that the event
-// has already becomes name#2, the next name#3, as a repeated key of JSON does: ClickHouse looks a
+// has already becomes name#2, the next name#3, as a repeated key of JSON does, of a name that is too long for
+// that its beginning: an event that is read can be written again. ClickHouse looks a
 // name up in a map where it found it in the row before (26.7), so of two values under
 // one name it would answer with either. Where names are sorted none comes twice (schemas.ErrLabels).
 func (b *Builder) addName(name string) {
 	if !b.sorted && name != "" && b.names.has(name) {
 		if n := b.again(name); n > 1 {
-			name += "#" + strconv.Itoa(n)
+			name = numbered(name) + "#" + strconv.Itoa(n)
 			b.names.has(name) // from now on
 		}
 	}
 	b.attrKey.add(name)
+}
+
+// numbered is what a number follows of a name.
+func numbered(name string) string {
+	if len(name) <= schemas.MaxAttrKeyBytes-schemas.AttrNumberBytes {
+		return name
+	}
+	end := schemas.MaxAttrKeyBytes - schemas.AttrNumberBytes
+	for end > 0 && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end]
 }
 
 // again returns the number that a name gets in the event that is being added: 1 for its first.
@@ -38,15 +52,13 @@ func (b *Builder) again(name string) int {
 	if n := len(b.attrEnd); n > 0 {
 		first = int(b.attrEnd[n-1]) //nolint:gosec // an index of attrKey.ends
 	}
-	has := false
+	has, base := false, numbered(name)
 	var taken [schemas.MaxAttrs + 2]bool // more than an event has names, so that one is free
 	for i := first; i < len(b.attrKey.ends); i++ {
-		switch k := b.attrKey.at(i); {
-		case len(k) < len(name) || string(k[:len(name)]) != name:
-		case len(k) == len(name):
-			has = true
-		case k[len(name)] == '#':
-			if n, err := strconv.Atoi(string(k[len(name)+1:])); err == nil && n >= 0 && n < len(taken) {
+		k := b.attrKey.at(i)
+		has = has || string(k) == name
+		if len(k) > len(base) && k[len(base)] == '#' && string(k[:len(base)]) == base {
+			if n, err := strconv.Atoi(string(k[len(base)+1:])); err == nil && n >= 0 && n < len(taken) {
 				taken[n] = true
 			}
 		}

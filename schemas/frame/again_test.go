@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -20,6 +21,13 @@ func TestNamesThatComeAgain(t *testing.T) {
 		return append(names, last), append(want, last)
 	}
 	manyNames, manyWant := many(schemas.MaxAttrs-1, "l")
+	long, kept := strings.Repeat("k", schemas.MaxAttrKeyBytes), strings.Repeat("k", schemas.MaxAttrKeyBytes-schemas.AttrNumberBytes)
+	wide, keptWide := strings.Repeat("é", schemas.MaxAttrKeyBytes/2-1)+"ab", strings.Repeat("é", (schemas.MaxAttrKeyBytes-schemas.AttrNumberBytes)/2)
+	odd, keptOdd := "a"+strings.Repeat("é", schemas.MaxAttrKeyBytes/2-1), "a"+strings.Repeat("é", (schemas.MaxAttrKeyBytes-schemas.AttrNumberBytes)/2-1)
+	longNames, longWant := []string{long}, []string{long}
+	for i := 2; i <= schemas.MaxAttrs; i++ {
+		longNames, longWant = append(longNames, long), append(longWant, fmt.Sprint(kept, "#", i))
+	}
 	for _, c := range []struct {
 		name        string
 		names, want []string
@@ -35,6 +43,10 @@ func TestNamesThatComeAgain(t *testing.T) {
 		{"a number that is given before", []string{"a", "a#3", "a", "a"}, []string{"a", "a#3", "a#2", "a#4"}},
 		{"the largest number", []string{"a", "a#9223372036854775807", "a#99999999999999999999", "a", "a"}, []string{"a", "a#9223372036854775807", "a#99999999999999999999", "a#2", "a#3"}},
 		{"as many as an event may have", manyNames, manyWant},
+		{"as long as a name may be", []string{long, long, long}, []string{long, kept + "#2", kept + "#3"}},
+		{"long ones with one beginning", []string{long, kept + "#2", long, kept + "kkkl", kept + "kkkl", kept, kept}, []string{long, kept + "#2", kept + "#3", kept + "kkkl", kept + "#4", kept, kept + "#5"}},
+		{"long ones of wide letters", []string{wide, wide, odd, odd}, []string{wide, keptWide + "#2", odd, keptOdd + "#2"}},
+		{"as many long ones as an event may have", longNames, longWant},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +68,9 @@ func TestNamesThatComeAgain(t *testing.T) {
 				var got []string
 				for i, a := range r.Event(row).Attrs {
 					got = append(got, a.Key)
+					if len(a.Key) > schemas.MaxAttrKeyBytes || !utf8.ValidString(a.Key) {
+						t.Errorf("%q cannot be written again: it has %d bytes", a.Key, len(a.Key))
+					}
 					if a.Text() != fmt.Sprint(i) {
 						t.Errorf("%s has the value %s, want %d", a.Key, a.Text(), i)
 					}

@@ -30,6 +30,7 @@ const (
 	maxSQL     = 16
 	maxPings   = 4
 	maxReads   = 64
+	maxLooks   = 16 // at statements, and cancels of them: from memory
 	maxTiming  = 256
 	maxPages   = 8 // each holds up to 1,000 documents
 	sqlBytes   = 1 << 20
@@ -82,7 +83,7 @@ type Config struct {
 type API struct {
 	cfg               Config
 	tails, sql, reads chan struct{}
-	pings             chan struct{}
+	pings, looks      chan struct{}
 	timing            chan struct{} // requests about timers and single documents
 	pages             chan struct{} // pages and batches of documents
 	timers            opened[*timers.Timers]
@@ -98,7 +99,7 @@ func New(cfg Config) *API {
 		cfg.Storing = func() error { return nil }
 	}
 	a := &API{
-		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), pings: make(chan struct{}, maxPings), reads: make(chan struct{}, maxReads),
+		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), pings: make(chan struct{}, maxPings), reads: make(chan struct{}, maxReads), looks: make(chan struct{}, maxLooks),
 		timing: make(chan struct{}, maxTiming), pages: make(chan struct{}, maxPages),
 	}
 	a.proofs.known = map[string]*proven{}

@@ -16,8 +16,8 @@ import (
 // addSQL adds statements.
 func (a *API) addSQL(on routes) {
 	on.serve(&operations.SQL, a.runSQL)
-	on.serve(&operations.Statement, a.read(a.statement))
-	on.serve(&operations.CancelStatement, a.read(a.cancelStatement))
+	on.serve(&operations.Statement, a.within(a.looks, "looks at statements", a.statement))
+	on.serve(&operations.CancelStatement, a.within(a.looks, "looks at statements", a.cancelStatement))
 	on.serve(&operations.SQLSchema, a.read(a.sqlSchema))
 }
 
