@@ -55,7 +55,7 @@ func TestRepairDocuments(t *testing.T) {
 	}
 	for _, id := range []string{"d-1", "d-15", "d-29"} { // a stub, a record, a removal: the last is not a loss
 		for _, m := range e.messages(schemas.StreamDocs, "docs.customers.*."+id) {
-			if err := streams.Delete(t.Context(), e.reg.JetStream(), docs, m.Sequence, false); err != nil {
+			if err := streams.Delete(t.Context(), e.reg.JetStream(), docs, m.Sequence, false, streams.Refuse); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -41,7 +41,7 @@ func TestVerifyFrontsDuringErasure(t *testing.T) {
 		t.Helper()
 		tp := c.Topic()
 		id := fmt.Sprint("d-", i)
-		if err := streams.Purge(t.Context(), e.reg.JetStream(), schemas.StreamDocs, schemas.DocSubject("customers", document.Lane(&tp, id), id)); err != nil {
+		if err := streams.Purge(t.Context(), e.reg.JetStream(), schemas.StreamDocs, schemas.DocSubject("customers", document.Lane(&tp, id), id), streams.Refuse); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -107,7 +107,7 @@ func (d *documentsAtSize) rates() {
 		d.t.Logf("%s: %.0f creates a second", r.name, made[r.name])
 	}
 	d.t.Logf("64 callers in groups against one by one: %.2f, against one caller: %.2f", made["64 callers in groups"]/made["64 callers one by one"], made["64 callers in groups"]/made["1 caller"])
-	if err := streams.Purge(d.t.Context(), d.reg.JetStream(), schemas.StreamDocs, schemas.DocTopicFilter("customers")); err != nil {
+	if err := streams.Purge(d.t.Context(), d.reg.JetStream(), schemas.StreamDocs, schemas.DocTopicFilter("customers"), streams.Refuse); err != nil {
 		d.t.Fatal(err)
 	}
 }

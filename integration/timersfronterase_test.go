@@ -39,7 +39,7 @@ func TestVerifyTimersDuringErasure(t *testing.T) {
 	}
 	take := func(group, id string) { // as the erasure does it, killed before it takes rows
 		t.Helper()
-		if err := streams.Purge(t.Context(), e.reg.JetStream(), schemas.StreamTimers, e.keyOf(group, id).Subject()); err != nil {
+		if err := streams.Purge(t.Context(), e.reg.JetStream(), schemas.StreamTimers, e.keyOf(group, id).Subject(), streams.Refuse); err != nil {
 			t.Fatal(err)
 		}
 	}

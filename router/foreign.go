@@ -66,7 +66,7 @@ func (r *Router) sweepForeign(ctx context.Context) {
 			letters = letterSweep{}
 			continue
 		}
-		if err := r.takeOutLetters(ctx, &letters); err != nil && ctx.Err() == nil {
+		if err := r.takeOutLetters(ctx, &letters); err != nil && !errors.Is(err, streams.ErrCopying) && ctx.Err() == nil {
 			r.cfg.Hooks.fault(schemas.NoTopic, schemas.StreamShards, err)
 		}
 		for _, stream := range foreignStreams {
@@ -312,7 +312,7 @@ func (r *Router) takeOutForeign(ctx context.Context, s *foreignSweep) error {
 			continue // a stream that lost its end gave the number again
 		}
 		if err == nil {
-			err = streams.Delete(ctx, r.js, stream, k.Seq, false)
+			err = streams.Delete(ctx, r.js, stream, k.Seq, false, streams.Tell) // a lane whose checkpoint it hides waits for that
 		}
 		if err != nil {
 			return fmt.Errorf("router: message %d of %s: %w", k.Seq, s.stream, err)

@@ -47,7 +47,7 @@ func (r *Router) sweepHidden(ctx context.Context, held uint64, listed map[string
 	}
 	for _, subject := range slices.Sorted(maps.Keys(found)) {
 		name, _, _, _ := schemas.EventsTokens(subject)
-		if err := r.drain(ctx, unroutable{subjectSource(subject), topics[name]}, found[subject]); err != nil {
+		if err := r.drain(ctx, unroutable{subjectSource(subject), topics[name]}, found[subject], false); err != nil {
 			return err
 		}
 	}

@@ -112,7 +112,7 @@ func (r *Router) takeOutSource(ctx context.Context, t *schemas.Topic, source sch
 	if err != nil {
 		return fmt.Errorf("router: %w", err)
 	}
-	if err := streams.Delete(ctx, r.js, stream, m.Sequence, false); err != nil {
+	if err := streams.Delete(ctx, r.js, stream, m.Sequence, false, streams.Refuse); err != nil {
 		return fmt.Errorf("router: message %d of %s: %w", m.Sequence, t.Front(), err)
 	}
 	return nil

@@ -126,7 +126,7 @@ func (r *Router) takeOutLateOf(ctx context.Context, topic, front, filter, where 
 		return err
 	}
 	r.cfg.Hooks.fault(topic, where, lateFault(len(found), &d))
-	if err := streams.PurgeWith(ctx, s, filter, jetstream.WithPurgeSequence(found[len(found)-1].seq+1)); err != nil {
+	if err := streams.PurgeWith(ctx, r.js, s, filter, streams.Refuse, jetstream.WithPurgeSequence(found[len(found)-1].seq+1)); err != nil {
 		return fmt.Errorf("router: %w", err)
 	}
 	return nil
@@ -163,7 +163,7 @@ func (r *Router) takeOutLate(ctx context.Context, s unroutable, upTo uint64) err
 		return err
 	}
 	r.cfg.Hooks.fault(s.source.topic, s.token, lateFault(len(found), &d))
-	if err := streams.PurgeWith(ctx, r.events, s.filter, jetstream.WithPurgeSequence(found[len(found)-1].seq+1)); err != nil {
+	if err := streams.PurgeWith(ctx, r.js, r.events, s.filter, streams.Refuse, jetstream.WithPurgeSequence(found[len(found)-1].seq+1)); err != nil {
 		return fmt.Errorf("router: %w", err)
 	}
 	return nil

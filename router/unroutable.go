@@ -33,7 +33,7 @@ func (r *Router) sweepUnroutable(ctx context.Context) {
 			continue
 		}
 		round++
-		if err := r.sweep(ctx, round%lateEvery == 0); err != nil && ctx.Err() == nil {
+		if err := r.sweep(ctx, round%lateEvery == 0); err != nil && !errors.Is(err, streams.ErrCopying) && ctx.Err() == nil {
 			r.cfg.Hooks.fault(schemas.NoTopic, "", err)
 		}
 	}
@@ -115,7 +115,13 @@ func (r *Router) sweep(ctx context.Context, fronts bool) error {
 	for i := range list {
 		topics[list[i].Name] = &list[i]
 	}
-	if fronts {
+	copying := false // then what is kept as a letter stays where it was too, and goes after the copy
+	if err := streams.MayTake(ctx, r.js); errors.Is(err, streams.ErrCopying) {
+		copying = true
+	} else if err != nil {
+		return fmt.Errorf("router: %w", err)
+	}
+	if fronts && !copying {
 		if err := r.takeOutLateRecords(ctx, removals, topics); err != nil {
 			return err
 		}
@@ -139,17 +145,24 @@ func (r *Router) sweep(ctx context.Context, fronts bool) error {
 				continue
 			}
 			if _, removed := removals[s.source.topic]; removed {
+				if copying {
+					continue
+				}
 				if err := r.takeOutLate(ctx, s, info.State.LastSeq); err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		if err := r.drain(ctx, s, nil); err != nil {
+		if err := r.drain(ctx, s, nil, copying); err != nil {
 			return err
 		}
 	}
-	return errors.Join(append(slices.Collect(maps.Values(lost)), r.sweepHidden(ctx, info.State.Msgs, subjects, topics))...)
+	failed := slices.Collect(maps.Values(lost))
+	if !copying {
+		failed = append(failed, r.sweepHidden(ctx, info.State.Msgs, subjects, topics))
+	}
+	return errors.Join(failed...)
 }
 
 // notLost refuses to call a topic undeclared that has frames in SHARDS: the
@@ -169,8 +182,9 @@ func (r *Router) notLost(ctx context.Context, topic string) error {
 const sweepTimeout = time.Minute
 
 // drain routes a stray source to its present end and takes what was dealt with
-// out of EVENTS. hidden are its messages where no filter finds them.
-func (r *Router) drain(ctx context.Context, s unroutable, hidden []uint64) error {
+// out of EVENTS, but for while that is copied: then it reads what is new, and leaves it. hidden are
+// its messages where no filter finds them.
+func (r *Router) drain(ctx context.Context, s unroutable, hidden []uint64, copying bool) error {
 	l := &lane{
 		cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries,
 		source: s.source, sweeping: true, active: map[schemas.Month]*shardState{},
@@ -184,6 +198,10 @@ func (r *Router) drain(ctx context.Context, s unroutable, hidden []uint64) error
 		return err
 	}
 	l.cp.Router = l.self
+	from := uint64(1)
+	if copying {
+		from = l.cp.Source + 1 // what has a number again is found after the copy
+	}
 	var odd []uint64 // to delete one by one
 	var msgs []message
 	bytes := 0
@@ -210,14 +228,14 @@ func (r *Router) drain(ctx context.Context, s unroutable, hidden []uint64) error
 		return true, flush()
 	}
 	if hidden == nil {
-		err = streams.Gather(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, take)
+		err = streams.Gather(ctx, r.js, schemas.StreamEvents, l.filter, from, nil, take)
 	} else {
 		err = r.eachOf(ctx, hidden, take)
 	}
 	if err == nil {
 		err = flush()
 	}
-	if err != nil {
+	if err != nil || copying {
 		return err
 	}
 	return r.takeOut(ctx, l, odd, upTo)
@@ -227,14 +245,14 @@ func (r *Router) drain(ctx context.Context, s unroutable, hidden []uint64) error
 // wildcard would purge others' messages too, so those go by number.
 func (r *Router) takeOut(ctx context.Context, l *lane, odd []uint64, upTo uint64) error {
 	for _, seq := range odd {
-		if err := streams.Delete(ctx, r.js, r.events, seq, false); err != nil {
+		if err := streams.Delete(ctx, r.js, r.events, seq, false, streams.Refuse); err != nil {
 			return fmt.Errorf("router: %w", err)
 		}
 	}
 	if upTo == 0 || l.only != "" && !(schemas.Literal(l.only) && schemas.Indexed(l.only)) {
 		return nil
 	}
-	if err := streams.PurgeWith(ctx, r.events, l.filter, jetstream.WithPurgeSequence(upTo+1)); err != nil {
+	if err := streams.PurgeWith(ctx, r.js, r.events, l.filter, streams.Refuse, jetstream.WithPurgeSequence(upTo+1)); err != nil {
 		return fmt.Errorf("router: %w", err)
 	}
 	return nil

@@ -172,7 +172,7 @@ func (s *Sinks) deleteForked(ctx context.Context, e registry.Shard) error {
 		return err
 	}
 	for _, seq := range seqs {
-		if err := streams.Delete(ctx, s.js, s.shards, seq, false); err != nil {
+		if err := streams.Delete(ctx, s.js, s.shards, seq, false, streams.Tell); err != nil { // the shard's other frames wait for that
 			return err
 		}
 	}

@@ -135,7 +135,9 @@ func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erasur
 // eraseProgress draws one line over and over.
 func (a *app) eraseProgress(p erasure.Progress) {
 	line := "waiting for the storing of " + counted(p.Pending, "event")
-	if p.State != ledger.Waiting {
+	if p.Copying {
+		line = "waiting for the end of a backup"
+	} else if p.State != ledger.Waiting {
 		line = bar(float64(p.Done)/float64(max(p.Shards, 1))) + fmt.Sprintf("  %d of %d shards", p.Done, p.Shards)
 	}
 	end := ""

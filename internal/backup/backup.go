@@ -99,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	err = cfg.copies(held, js, m, base)
 	switch lost := copying.Still(ctx); {
 	case errors.Is(lost, streams.ErrPurged):
-		err = fmt.Errorf("backup: %w, since one of them is more than 80 %% full, or NATS was away for a minute: give it more room (almanac streams apply), or try again when less is written", lost)
+		err = fmt.Errorf("backup: %w, since one of them is more than 80 %% full, what holds a lane or a shard up was taken out of SHARDS, or NATS was away for a minute: give it more room (almanac streams apply) where it is full, and run it again", lost)
 	case lost != nil && err == nil:
 		err = fmt.Errorf("backup: whether janitors waited for it is not known: %w: run it again, it writes what is new", lost)
 	}

@@ -63,6 +63,10 @@
 // The janitor waits while streams are copied (streams.Copying). It would take the checkpoint before the point out of SHARDS while a newer one
 // is above it, or out of EVENTS what was routed since. A copy in which a lane lacks its checkpoint is made again (checkpoints.go).
 //
+// So does whatever else takes messages out: each removal says what it does meanwhile (streams.WhileCopied). A purge of an erasure would take frames
+// whose other events the copy's tables are too old to have; a dead letter that is sent again is above the point where it comes to, and gone where it was.
+// Erasures go on, since what they take is to go. Whom they named stays in the registry until the copy ends: it may have their rows.
+//
 // # Failures
 //
 //	the object store refuses or does not answer   ErrObjectStore, after some attempts. It is not damage

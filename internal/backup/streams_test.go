@@ -219,7 +219,7 @@ func TestLogIsCutBeforeABatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := streams.PurgeWith(t.Context(), stream, batch[4].Subject, jetstream.WithPurgeSequence(15)); err != nil {
+	if err := streams.PurgeWith(t.Context(), js, stream, batch[4].Subject, streams.Refuse, jetstream.WithPurgeSequence(15)); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.stream(t.Context(), js, &Manifest{}, config.Name, upTo(last.Time)); !errors.Is(err, errNoCheckpoint) {

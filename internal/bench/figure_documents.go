@@ -165,7 +165,7 @@ func (d *documentStore) writes(ctx context.Context) (Figure, error) {
 	alone, single, groups := median(rates[0]), median(rates[1]), median(rates[2])
 	return atLeast("documents_groups", fmt.Sprintf("creates by %d callers in groups, against one by one", documentsCallers), groups/single, unitRatio, 2,
 		"%d rounds in turn, medians: %.0f/s by one caller, %.0f/s by %d one by one, %.0f/s by %d in groups", rounds, alone, single, documentsCallers, groups, documentsCallers).
-		raw("alone_per_second", alone, "one_by_one_per_second", single, "groups_per_second", groups), streams.Purge(ctx, d.h.Registry.JetStream(), schemas.StreamDocs, schemas.DocTopicFilter(documentsTopic))
+		raw("alone_per_second", alone, "one_by_one_per_second", single, "groups_per_second", groups), streams.Purge(ctx, d.h.Registry.JetStream(), schemas.StreamDocs, schemas.DocTopicFilter(documentsTopic), streams.Refuse)
 }
 
 // fill creates the documents by batches of 500.

@@ -49,7 +49,7 @@ func older(t *testing.T, r *Registry, stream string, was map[string]written) {
 	if stream == schemas.CopiesStream {
 		subject = schemas.CopySubject
 	}
-	if err := streams.Purge(t.Context(), r.js, stream, subject(">")); err != nil {
+	if err := streams.Purge(t.Context(), r.js, stream, subject(">"), streams.Refuse); err != nil {
 		t.Fatal(err)
 	}
 	for key, w := range was {

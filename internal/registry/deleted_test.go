@@ -22,7 +22,7 @@ func TestDeletedKeysAreWrittenAgain(t *testing.T) {
 			if err := r.kv.Purge(ctx, key); err != nil {
 				t.Fatal(err)
 			}
-			if err := streams.Purge(ctx, r.js, schemas.CopiesStream, schemas.CopySubject(key)); err != nil {
+			if err := streams.Purge(ctx, r.js, schemas.CopiesStream, schemas.CopySubject(key), streams.Refuse); err != nil {
 				t.Fatal(err)
 			}
 		}

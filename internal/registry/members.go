@@ -195,7 +195,7 @@ func (r *Registry) forget(ctx context.Context, key string) error {
 		return r.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(streams.Expiring))
 	})
 	if streams.Full(err) {
-		err = streams.Purge(ctx, r.js, schemas.KVStream, schemas.KVSubject(key))
+		err = streams.Purge(ctx, r.js, schemas.KVStream, schemas.KVSubject(key), streams.Unneeded) // as any write to the bucket, which a copy reads until it has all
 	}
 	if err != nil {
 		return fmt.Errorf("registry: forgetting %s: %w", key, err)

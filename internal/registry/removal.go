@@ -274,7 +274,7 @@ func (r *Registry) ForgetKeys(ctx context.Context, topic string, upTo map[string
 		if err != nil {
 			return fmt.Errorf("registry: %s: %w", schemas.KVStream, err)
 		}
-		return streams.PurgeWith(ctx, in, schemas.KVSubject(key), jetstream.WithPurgeSequence(upTo[schemas.KVStream]+1))
+		return streams.PurgeWith(ctx, r.js, in, schemas.KVSubject(key), streams.Refuse, jetstream.WithPurgeSequence(upTo[schemas.KVStream]+1))
 	}); err != nil {
 		return nil, err
 	}
@@ -288,7 +288,7 @@ func (r *Registry) ForgetKeys(ctx context.Context, topic string, upTo map[string
 			return nil, fmt.Errorf("registry: %s: %w", s.stream, err)
 		}
 		for _, filter := range schemas.KeysOf(topic) {
-			if err := streams.PurgeWith(ctx, in, s.subject(filter), jetstream.WithPurgeSequence(upTo[s.stream]+1)); err != nil {
+			if err := streams.PurgeWith(ctx, r.js, in, s.subject(filter), streams.Refuse, jetstream.WithPurgeSequence(upTo[s.stream]+1)); err != nil {
 				return nil, fmt.Errorf("registry: forgetting %s: %w", filter, err)
 			}
 		}
@@ -332,7 +332,7 @@ func (r *Registry) forgetUpTo(ctx context.Context, key string, upTo uint64) erro
 	if err != nil {
 		return fmt.Errorf("registry: %s: %w", schemas.KVStream, err)
 	}
-	if err := streams.PurgeWith(ctx, in, schemas.KVSubject(key), jetstream.WithPurgeSequence(upTo+1)); err != nil {
+	if err := streams.PurgeWith(ctx, r.js, in, schemas.KVSubject(key), streams.Refuse, jetstream.WithPurgeSequence(upTo+1)); err != nil {
 		return fmt.Errorf("registry: forgetting %s: %w", key, err)
 	}
 	copied := copies[key]

@@ -24,7 +24,9 @@ var (
 	ErrDenied = errors.New("NATS does not let this user do that")
 	// ErrNoRights: the server does not say what the user of a connection may do.
 	ErrNoRights = errors.New("this NATS server does not say what its users may do")
-	// ErrPurged: while the streams were copied a janitor purged, since one was nearly full, or may have.
+	// ErrCopying: a backup copies the streams, so nothing was taken out of them. Ask again when it has ended.
+	ErrCopying = errors.New("a backup is copying the streams, and nothing is taken out of them meanwhile: try again when it has ended")
+	// ErrPurged: while the streams were copied messages were taken out that could not wait, since one was nearly full say, or may have been.
 	ErrPurged = errors.New("streams were purged while they were copied")
 	// ErrUnsafe: a stream is configured so that events could be lost.
 	ErrUnsafe = errors.New("stream configured unsafely")

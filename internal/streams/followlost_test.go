@@ -87,7 +87,7 @@ func TestGivenAgainIsNotTakenOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Delete(ctx, js, s, seq, false); err != nil {
+		if err := Delete(ctx, js, s, seq, false, Unneeded); err != nil {
 			t.Fatal(err)
 		}
 		known := schemas.Source{Seq: seq, Stored: m.Time.UnixNano()}

@@ -156,7 +156,9 @@ func (w eraseWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 		return nil, err
 	}
 	x, err := w.a.cfg.Eraser(ctx, func(p erasure.Progress) {
-		if p.State == ledger.Waiting {
+		if p.Copying {
+			t.Progress("waits until a backup has ended")
+		} else if p.State == ledger.Waiting {
 			t.Progress(fmt.Sprintf("waits until %d events are stored", p.Pending))
 		} else {
 			t.Progress(fmt.Sprintf("%d of %d shards", p.Done, p.Shards))

@@ -167,7 +167,7 @@ func (l *leaving) flushPurges(ctx context.Context) error {
 	l.c.cfg.Crash("cleaner.before-purges")
 	for _, p := range ps {
 		g.Go(func() error {
-			return streams.PurgeWith(ctx, s, p.subject, jetstream.WithPurgeSequence(p.upTo+1))
+			return streams.PurgeWith(ctx, l.c.js, s, p.subject, streams.Unneeded, jetstream.WithPurgeSequence(p.upTo+1))
 		})
 	}
 	if err := g.Wait(); err != nil {

@@ -188,6 +188,11 @@ func (d *Letters) gather(ctx context.Context, q Request, from uint64, upTo schem
 func (d *Letters) resolve(ctx context.Context, q Request, topic *schemas.Topic, batch []letter) error {
 	now := time.Now().UnixNano()
 	var erasures ledger.Erasures
+	if !q.DryRun { // before anything is sent: a copy would have neither the letter nor what it became
+		if err := streams.MayTake(ctx, d.js); err != nil {
+			return fmt.Errorf("letters: %w", err)
+		}
+	}
 	if !q.Drop {
 		var err error
 		if erasures, err = d.reg.Ledger(ctx, q.Topic); err != nil {

@@ -89,7 +89,7 @@ func (d *Letters) remove(ctx context.Context, l registry.Letters) error {
 		if !there {
 			continue
 		}
-		if err := streams.Delete(ctx, d.js, d.shards, o.Seq, o.Drop); err != nil {
+		if err := streams.Delete(ctx, d.js, d.shards, o.Seq, o.Drop, streams.Refuse); err != nil {
 			return fmt.Errorf("letters: taking letter %d out: %w", o.Seq, err)
 		}
 	}

@@ -28,7 +28,7 @@ type Config struct {
 	// PrivacyKey is the key of topics' hash rules: a user of a topic that hashes user_id
 	// is found by it.
 	PrivacyKey []byte
-	// Within bounds the wait until everything covered is stored. Default 10 min.
+	// Within bounds the wait until everything covered is stored, and that of a purge for a backup. Default 10 min.
 	Within time.Duration
 	// ReplayWindow and KeepTime are the janitor's (retention.Config): from them follows when the streams
 	// let go of what was erased. Defaults 7 days and schemas.DedupWindow.
@@ -46,6 +46,8 @@ type Progress struct {
 	Pending uint64
 	// Done of Shards shards are erased.
 	Done, Shards int
+	// Copying says that a purge waits until a backup has ended.
+	Copying bool
 }
 
 // Eraser erases events. It is safe for concurrent use, and any number of

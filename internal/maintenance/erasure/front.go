@@ -144,7 +144,8 @@ func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject stri
 	seqs := goes(there)
 	overwriteOrder(seqs)
 	for _, seq := range seqs {
-		if err := streams.Delete(ctx, x.js, s, seq, true); err != nil {
+		// A record has one key's events, and those are to go. No copy needs it, whichever it has.
+		if err := streams.Delete(ctx, x.js, s, seq, true, streams.Unneeded); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 // List is the erasures of a topic, or of all when topic is empty, the newest
@@ -48,6 +49,9 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, 
 	if err := x.unneeded(ctx, &e); err != nil {
 		return e, err
 	}
+	if err := x.uncopied(ctx, &e); err != nil {
+		return e, err
+	}
 	e, err = x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
 		if e.Redacted {
 			return false
@@ -79,6 +83,15 @@ func (x *Eraser) unneeded(ctx context.Context, e *ledger.Erasure) error {
 	return nil
 }
 
+// uncopied refuses to let go of an entry while a backup is made. It may have tables from before the erasure, and its registry, which is
+// copied after them, is to say whom it meant: who restores it has those rows taken out again by that.
+func (x *Eraser) uncopied(ctx context.Context, e *ledger.Erasure) error {
+	if err := streams.MayTake(ctx, x.js); err != nil {
+		return fmt.Errorf("erase: %s stays as it is: %w", e.ID, err)
+	}
+	return nil
+}
+
 // Forget takes an erasure out of the ledger, for good: its proof is gone, how many
 // rows are gone from each shard stays, so that verify adds up. It is refused as
 // long as a stream may hold events of it, which a later reader would see
@@ -93,6 +106,9 @@ func (x *Eraser) Forget(ctx context.Context, topic, id string, held bool) error 
 		return err
 	}
 	if err := outlive(ctx, &e); err != nil {
+		return err
+	}
+	if err := x.uncopied(ctx, &e); err != nil {
 		return err
 	}
 	if err := x.cfg.Registry.ForgetErasure(ctx, topic, id); err != nil {

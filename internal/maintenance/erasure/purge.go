@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
@@ -38,6 +39,9 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (ledger.Erasure, e
 	t, err := x.cfg.Registry.Topic(ctx, topic)
 	if err == nil {
 		err = outlive(ctx, &e)
+	}
+	if err == nil {
+		err = x.awaitCopy(ctx, &e)
 	}
 	if err != nil {
 		return e, err
@@ -69,6 +73,25 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (ledger.Erasure, e
 		e.Purged = &all
 		return true
 	})
+}
+
+// awaitCopy waits until no backup is under way: it may have tables from before what shares frames with the erasure's events was stored.
+// One that begins later has them. Where it begins after this, a removal that is refused says so.
+func (x *Eraser) awaitCopy(ctx context.Context, e *ledger.Erasure) error {
+	until, cancel := context.WithTimeout(ctx, x.cfg.Within)
+	defer cancel()
+	for {
+		err := streams.MayTake(ctx, x.js)
+		if !errors.Is(err, streams.ErrCopying) {
+			return err
+		}
+		x.progress(Progress{State: e.State, Copying: true})
+		if waited := backoff.Sleep(until, waitStep); ctx.Err() != nil {
+			return ctx.Err()
+		} else if waited != nil {
+			return fmt.Errorf("erase: %s is erased and not purged: %w; `almanac erase resume %s --purge` purges it then", e.ID, err, e.ID)
+		}
+	}
 }
 
 // hit is a message with events of an erasure.
@@ -171,7 +194,7 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 					continue
 				}
 			}
-			if err := streams.Delete(ctx, x.js, x.shards, h.msg.Sequence, true); err != nil {
+			if err := streams.Delete(ctx, x.js, x.shards, h.msg.Sequence, true, streams.Refuse); err != nil {
 				return fmt.Errorf("erase: %w", err)
 			}
 			sum.Frames++
@@ -273,7 +296,7 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *ledger.Erasure, t *schemas.
 		return err == nil && msg.Sequence < routed[lane].Source
 	}
 	drop := func(seq uint64) error {
-		if err := streams.Delete(ctx, x.js, x.events, seq, true); err != nil {
+		if err := streams.Delete(ctx, x.js, x.events, seq, true, streams.Refuse); err != nil {
 			return fmt.Errorf("erase: %w", err)
 		}
 		sum.Events++

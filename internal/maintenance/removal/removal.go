@@ -59,6 +59,9 @@ func (c *Config) defaults() {
 // Run removes a topic, or goes on with a removal that was killed. It returns the entry as it ended.
 func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error) {
 	cfg.defaults()
+	if err := streams.MayTake(ctx, cfg.Registry.JetStream()); err != nil {
+		return registry.Removal{}, fmt.Errorf("removal: %w", err)
+	}
 	d, err := cfg.Registry.BeginRemoval(ctx, topic, time.Now())
 	if err != nil {
 		return d, err
@@ -134,7 +137,7 @@ func (r *run) takeAll(ctx context.Context) error {
 			return fmt.Errorf("removal: stream %s: %w", p.stream, err)
 		}
 		for _, filter := range p.filters {
-			if err := streams.PurgeWith(ctx, s, filter, jetstream.WithPurgeSequence(r.entry.UpTo[p.stream]+1)); err != nil {
+			if err := streams.PurgeWith(ctx, js, s, filter, streams.Refuse, jetstream.WithPurgeSequence(r.entry.UpTo[p.stream]+1)); err != nil {
 				return fmt.Errorf("removal: %w", err)
 			}
 			r.Crash("purged")

@@ -34,7 +34,11 @@ func (r *Repairer) Apply(ctx context.Context, p *Plan, tell func(*Action, error)
 			continue
 		}
 		r.crash("before " + string(a.Do))
-		err := r.unlessRemoved(ctx, p, a.Topic)
+		// What an action takes out of a table or a stream, and has put elsewhere, may be in no part of a copy that is under way.
+		err := streams.MayTake(ctx, r.js)
+		if err == nil {
+			err = r.unlessRemoved(ctx, p, a.Topic)
+		}
 		if err == nil {
 			err = r.do(ctx, a)
 		}

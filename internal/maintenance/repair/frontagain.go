@@ -86,12 +86,12 @@ func (r *Repairer) putAgain(ctx context.Context, a *Action) error {
 		return err
 	}
 	for _, seq := range slices.Sorted(maps.Keys(young)) {
-		if err := streams.Delete(ctx, r.js, s, seq, false); err != nil {
+		if err := streams.Delete(ctx, r.js, s, seq, false, streams.Refuse); err != nil {
 			return err
 		}
 	}
 	r.crash("young records gone")
-	return streams.Purge(ctx, r.js, a.Where, schemas.FrontBlankSubject(a.Where, schemas.AnyTopic))
+	return streams.Purge(ctx, r.js, a.Where, schemas.FrontBlankSubject(a.Where, schemas.AnyTopic), streams.Refuse)
 }
 
 // topicsOf are the topics of some keys, by their tokens; nil of one that was removed, of which nothing comes again. It refuses those with

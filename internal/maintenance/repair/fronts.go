@@ -147,7 +147,7 @@ func (r *Repairer) dropBelow(ctx context.Context, front string, lost []records.L
 		if !lost[i].Misplaced {
 			continue
 		}
-		if err := streams.Delete(ctx, r.js, s, lost[i].Expect, false); err != nil {
+		if err := streams.Delete(ctx, r.js, s, lost[i].Expect, false, streams.Refuse); err != nil {
 			return err
 		}
 	}
@@ -179,7 +179,7 @@ func (r *Repairer) dropEnded(ctx context.Context, a *Action) error {
 		if err != nil {
 			return err
 		}
-		if err := streams.PurgeWith(ctx, s, l.Subject, jetstream.WithPurgeSequence(l.Expect+1)); err != nil {
+		if err := streams.PurgeWith(ctx, r.js, s, l.Subject, streams.Refuse, jetstream.WithPurgeSequence(l.Expect+1)); err != nil {
 			return err
 		}
 		r.crash(records.Of(a.topic).Noun + " dropped")

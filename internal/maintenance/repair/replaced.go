@@ -65,7 +65,7 @@ func (r *Repairer) dropMisplaced(ctx context.Context, a *Action) error {
 		if err != nil || msg.Sequence != seq {
 			continue // it went on, or went: the next plan sees
 		}
-		if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(seq+1)); err != nil {
+		if err := streams.PurgeWith(ctx, r.js, s, subject, streams.Refuse, jetstream.WithPurgeSequence(seq+1)); err != nil {
 			return err
 		}
 		r.crash("stray dropped")

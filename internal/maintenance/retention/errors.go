@@ -16,7 +16,4 @@ var (
 	ErrUnverified = errors.New("stored rows differ from the frames")
 	// ErrEndLost: EVENTS ends before where it ended, or has other messages there.
 	ErrEndLost = errors.New("the stream lost its end")
-
-	// errCopied ends a round: what it would take is being copied.
-	errCopied = errors.New("streams are being copied")
 )

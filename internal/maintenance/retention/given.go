@@ -52,7 +52,7 @@ func (j *Janitor) sweepGiven(ctx context.Context, now time.Time) error {
 		if err != nil {
 			failed = append(failed, fmt.Errorf("janitor: %s: %w", subject, err))
 		}
-		if errors.Is(err, errCopied) {
+		if errors.Is(err, streams.ErrCopying) {
 			j.sweptGiven = time.Time{} // the others are not looked at yet
 			break
 		}

@@ -94,7 +94,7 @@ func (j *Janitor) sweepEvents(ctx context.Context, now time.Time) error {
 		seq := min(then.Anchor(), now.Anchor())
 		if err := j.purgeLane(ctx, events, subjects[l], seq); err != nil {
 			failed = append(failed, err)
-			if errors.Is(err, errCopied) {
+			if errors.Is(err, streams.ErrCopying) {
 				break
 			}
 		}
@@ -182,23 +182,23 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 	return nil
 }
 
-// purge removes what a subject has below a sequence, unless a copy of the streams began since the round did: errCopied then, which ends the round.
+// purge removes what a subject has below a sequence, unless a copy of the streams began since the round did: streams.ErrCopying then, which ends the round.
 // A copy has tables to copy first, so what is asked here has its answer before that comes to streams.
 func (j *Janitor) purge(ctx context.Context, s jetstream.Stream, subject string, seq uint64) error {
 	if err := j.mayTake(ctx); err != nil {
 		return err
 	}
-	if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(seq)); err != nil {
+	if err := streams.PurgeWith(ctx, j.js, s, subject, streams.Unneeded, jetstream.WithPurgeSequence(seq)); err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
 	return nil
 }
 
-// mayTake returns errCopied while nothing may be taken out of the streams.
+// mayTake returns streams.ErrCopying while nothing may be taken out of the streams.
 func (j *Janitor) mayTake(ctx context.Context) error {
 	waits, err := j.waitsForCopy(ctx)
 	if err == nil && waits {
-		err = errCopied
+		err = streams.ErrCopying
 	}
 	return err
 }
@@ -279,7 +279,7 @@ func (j *Janitor) sweepShards(ctx context.Context, now time.Time) error {
 		}
 		err := j.sweepShard(ctx, subject, keepFrom, ledgers)
 		failed = append(failed, err)
-		if errors.Is(err, errCopied) {
+		if errors.Is(err, streams.ErrCopying) {
 			j.sweptAt = time.Time{} // the others are not looked at yet
 			break
 		}

@@ -117,7 +117,7 @@ func inTurn(steps ...func() error) error {
 	for _, step := range steps {
 		err := step()
 		failed = append(failed, err)
-		if errors.Is(err, errCopied) {
+		if errors.Is(err, streams.ErrCopying) {
 			break
 		}
 	}
@@ -126,7 +126,7 @@ func inTurn(steps ...func() error) error {
 
 // untilCopied returns nil for a round that a copy ended. What failed in it before fails in the next one too, and is told then.
 func untilCopied(err error) error {
-	if errors.Is(err, errCopied) {
+	if errors.Is(err, streams.ErrCopying) {
 		return nil
 	}
 	return err

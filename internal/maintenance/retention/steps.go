@@ -38,7 +38,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 				continue
 			}
 			err := j.mayTake(ctx)
-			if errors.Is(err, errCopied) {
+			if errors.Is(err, streams.ErrCopying) {
 				return errors.Join(append(failed, err)...)
 			}
 			switch {
@@ -56,7 +56,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if errors.Is(err, errCopied) {
+			if errors.Is(err, streams.ErrCopying) {
 				return errors.Join(append(failed, err)...)
 			}
 			if err != nil {
