@@ -154,6 +154,10 @@ func TestRedactionWaitsForACopy(t *testing.T) {
 	if got, err = x.Redact(t.Context(), "app", job.ID); err != nil || !got.Redacted {
 		t.Errorf("after the copy: %+v, %v", got, err)
 	}
+	state, err := e.reader().State(t.Context())
+	if err != nil || state.Erasures[string(ledger.Erased)] != 1 || !state.Oldest.IsZero() {
+		t.Errorf("%+v, %v: a redacted erasure is not under way", state, err)
+	}
 }
 
 // A repair takes rows and messages from where they are wrong, once they are elsewhere.

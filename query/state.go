@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
@@ -99,7 +100,7 @@ func (r *Reader) state(ctx context.Context, now time.Time) (*State, error) {
 		for i := range some {
 			e := &some[i]
 			out.Erasures[string(e.State)]++
-			if !e.Ended() && (out.Oldest.IsZero() || e.CreatedAt.Before(out.Oldest)) {
+			if e.State != ledger.Erased && (out.Oldest.IsZero() || e.CreatedAt.Before(out.Oldest)) {
 				out.Oldest = e.CreatedAt
 			}
 		}
