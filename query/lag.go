@@ -128,8 +128,13 @@ func (r *Reader) lag(ctx context.Context, topic string) (*LagReport, error) {
 		lag.Unrouted, lag.UnroutedSeconds = n, age(first, out.At)
 		out.Topics = append(out.Topics, lag)
 	}
-	if err := <-heads; err != nil && !(ofServer(err) && r.here(ctx, ServerClickHouse) != nil && ctx.Err() == nil) {
-		return nil, err
+	if err := <-heads; err != nil {
+		if !ofServer(err) || ctx.Err() != nil {
+			return nil, err
+		}
+		if r.here(ctx, ServerClickHouse) == nil { // it answers, and refuses this
+			r.servers.found(ServerClickHouse, fmt.Errorf("ClickHouse at %s does not say what is stored: %w", r.db.Address(), err), time.Now())
+		}
 	}
 	for i := range out.Topics {
 		if err := r.lagStored(ctx, &out.Topics[i], out.At); err != nil {
