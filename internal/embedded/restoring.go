@@ -51,7 +51,11 @@ func (d *DataDir) EndRestore() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	unix.Sync() // else the mark may be there again after a loss of power, and a restore that is run again removes what came since
+	return nil
 }
 
 // checkRestored refuses a directory into which a restore did not end.
