@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -16,7 +18,13 @@ const (
 	readWait = time.Minute
 	// maxWait is how long a caller waits for a read while there is an older result: most reads end before.
 	maxWait = time.Second
+	// maxAge is how old a result may be that is returned: what is older is no answer to how things are.
+	maxAge = 5 * time.Minute
+	// maxPause bounds the pause after a read, so that a result is not older than maxAge when the next one ends.
+	maxPause = maxAge - readWait
 )
+
+var errOld = fmt.Errorf("what was read last is older than %s, and a read is under way", maxAge)
 
 // paced is a source that is read now and then.
 type paced struct {
@@ -27,12 +35,13 @@ type paced struct {
 	reading chan struct{} // closed when the read under way ends; nil: none is
 	done    bool          // a read has ended, with last and err
 	last    []Sample
+	at      time.Time // last is as of then, at the earliest
 	err     error
 	until   time.Time // no other read begins before
 }
 
 // Paced returns a source whose reads begin at least so far apart, and one at a time. In between, and where a read
-// takes more than a moment, it returns what it read last. After a failed read, that is the failure, and the next
+// takes more than a moment, it returns what it read last, unless that is older than maxAge. After a failed read, that is the failure, and the next
 // read may begin so far after its end. A read goes on when its caller gives up, so that the next one finds its result.
 func Paced(name string, read func(ctx context.Context) ([]Sample, error), apart time.Duration) Source {
 	p := &paced{read: read, apart: apart}
@@ -43,7 +52,7 @@ func (p *paced) get(ctx context.Context) ([]Sample, error) {
 	p.mu.Lock()
 	if p.reading == nil && time.Now().Before(p.until) {
 		defer p.mu.Unlock()
-		return p.last, p.err
+		return p.known()
 	}
 	if p.reading == nil {
 		p.reading = make(chan struct{})
@@ -51,7 +60,7 @@ func (p *paced) get(ctx context.Context) ([]Sample, error) {
 	}
 	reading := p.reading
 	var enough <-chan time.Time
-	if p.done {
+	if _, err := p.known(); p.done && !errors.Is(err, errOld) {
 		enough = time.After(maxWait)
 	}
 	p.mu.Unlock()
@@ -63,6 +72,14 @@ func (p *paced) get(ctx context.Context) ([]Sample, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.known()
+}
+
+// known is the last result. Caller holds mu.
+func (p *paced) known() ([]Sample, error) {
+	if p.err == nil && time.Since(p.at) > maxAge {
+		return nil, errOld
+	}
 	return p.last, p.err
 }
 
@@ -77,8 +94,8 @@ func (p *paced) again(ctx context.Context) {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done, p.last, p.err = true, last, err
-	if p.until = began.Add(max(p.apart, pause*time.Since(began))); err != nil {
+	p.done, p.last, p.at, p.err = true, last, began, err
+	if p.until = began.Add(max(p.apart, min(pause*time.Since(began), maxPause))); err != nil {
 		p.until = time.Now().Add(p.apart)
 	}
 	close(p.reading)

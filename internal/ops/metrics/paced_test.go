@@ -58,3 +58,59 @@ func TestPaced(t *testing.T) {
 		}
 	})
 }
+
+// A source that is seldom asked, or slow, gives no numbers that are older than maxAge: the next read is waited for, and where it takes longer than the
+// caller waits the source has failed. A slow one is read again in time, so that who asks often never meets that.
+func TestPacedIsNotOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		defer func() { <-time.After(2 * readWait) }() // a read that is under way ends
+		takes := time.Second
+		var reads atomic.Int32
+		source := Paced("front", func(ctx context.Context) ([]Sample, error) {
+			reads.Add(1)
+			select {
+			case <-time.After(takes):
+				return []Sample{{}}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}, 10*time.Second)
+		ask := func(within time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			_, err := source.Read(ctx)
+			return err
+		}
+		if err := ask(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(maxAge) // not asked meanwhile
+		takes = 50 * time.Second
+		if err := ask(2 * time.Second); err == nil {
+			t.Error("numbers that are too old were returned for those of now")
+		}
+		if err := ask(time.Minute); err != nil {
+			t.Errorf("the read is waited for: %v", err)
+		}
+		for range 60 { // it takes long, and is asked every 15 s
+			<-time.After(15 * time.Second)
+			if err := ask(2 * time.Second); err != nil {
+				t.Fatalf("after %d reads: %v", reads.Load(), err)
+			}
+		}
+		if n := reads.Load(); n < 4 || n > 7 {
+			t.Errorf("%d reads in 15 min that may be %s apart", n, maxPause)
+		}
+		takes = time.Hour // it hangs
+		<-time.After(maxPause + 2*time.Second)
+		failed := false
+		for range 8 {
+			failed = failed || ask(2*time.Second) != nil
+			<-time.After(10 * time.Second)
+		}
+		if !failed {
+			t.Error("a source that hangs gave its last numbers all the same")
+		}
+	})
+}
