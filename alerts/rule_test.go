@@ -124,11 +124,11 @@ func TestReceiversOfSeveralGroups(t *testing.T) {
 		groups []*Group
 		says   []string // nil: they may be beside each other
 	}{
-		"one secret":         {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"ops", "https://y", "s"})}, nil},
-		"other names":        {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"dev", "https://x", "t"})}, nil},
-		"two secrets":        {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"dev", "https://x", "t"}, Receiver{"ops", "https://x", "t"})}, []string{`"ops"`, `"s" in group "a"`, `"t" in group "b"`}},
-		"one has none":       {[]*Group{group("a", Receiver{"ops", "https://x", ""}), group("b", Receiver{"ops", "https://x", "t"})}, []string{`"" in group "a"`}},
-		"the other has none": {[]*Group{group("a", Receiver{"ops", "https://x", "s"}), group("b", Receiver{"ops", "https://x", ""})}, []string{`"" in group "b"`}},
+		"one secret":          {[]*Group{group("a", Receiver{Name: "ops", URL: "https://x", Secret: "s"}), group("b", Receiver{Name: "ops", URL: "https://y", Secret: "s"})}, nil},
+		"other names":         {[]*Group{group("a", Receiver{Name: "ops", URL: "https://x", Secret: "s"}), group("b", Receiver{Name: "dev", URL: "https://x", Secret: "t"})}, nil},
+		"two secrets":         {[]*Group{group("a", Receiver{Name: "ops", URL: "https://x", Secret: "s"}), group("b", Receiver{Name: "dev", URL: "https://x", Secret: "t"}, Receiver{Name: "ops", URL: "https://x", Secret: "t"})}, []string{`"ops"`, `"s" in group "a"`, `"t" in group "b"`}},
+		"one lacks one":       {[]*Group{group("a", Receiver{Name: "ops", URL: "https://x", Secret: ""}), group("b", Receiver{Name: "ops", URL: "https://x", Secret: "t"})}, []string{`"" in group "a"`}},
+		"the other lacks one": {[]*Group{group("a", Receiver{Name: "ops", URL: "https://x", Secret: "s"}), group("b", Receiver{Name: "ops", URL: "https://x", Secret: ""})}, []string{`"" in group "b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

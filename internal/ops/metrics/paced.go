@@ -18,7 +18,7 @@ const (
 	readWait = time.Minute
 	// maxWait is how long a caller waits for a read while there is an older result: most reads end before.
 	maxWait = time.Second
-	// maxAge is how old a result may be that is returned: what is older is no answer to how things are.
+	// maxAge is how old a result may be that is returned: what is older does not say how things are.
 	maxAge = 5 * time.Minute
 	// maxPause bounds the pause after a read, so that a result is not older than maxAge when the next one ends.
 	maxPause = maxAge - readWait

@@ -1,10 +1,10 @@
 // The editor of a statement. It is below a shadow root, so that its styles are sheets that scripts construct: the page's
 // policy allows no style elements.
-import {acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, type CompletionContext, completionKeymap} from '@codemirror/autocomplete';
-import {defaultKeymap, history, historyKeymap} from '@codemirror/commands';
-import {bracketMatching, HighlightStyle, syntaxHighlighting} from '@codemirror/language';
+import {acceptCompletion, autocompletion, type CompletionContext, completionKeymap} from '@codemirror/autocomplete';
+import {history, historyKeymap, standardKeymap} from '@codemirror/commands';
+import {HighlightStyle, syntaxHighlighting} from '@codemirror/language';
 import {EditorState, Prec, StateEffect, StateField} from '@codemirror/state';
-import {Decoration, type DecorationSet, EditorView, keymap, lineNumbers, placeholder} from '@codemirror/view';
+import {Decoration, type DecorationSet, EditorView, keymap, placeholder} from '@codemirror/view';
 import {tags} from '@lezer/highlight';
 import type {JSX, RefObject} from 'preact';
 import {useEffect, useRef} from 'preact/hooks';
@@ -49,10 +49,8 @@ const look = EditorView.theme({
   '&.cm-focused': {outline: '2px solid var(--accent)', outlineOffset: '1px'},
   '.cm-scroller': {fontFamily: 'var(--mono)', lineHeight: '1.5', overflow: 'auto', minHeight: '118px'},
   '.cm-content': {caretColor: 'var(--text)', padding: '8px 0'},
-  '.cm-gutters': {backgroundColor: 'transparent', color: 'var(--faint)', border: '0'},
   '.cm-placeholder': {color: 'var(--faint)'},
   '.wrong': {textDecoration: 'underline wavy var(--bad) 1.5px', textUnderlineOffset: '3px', backgroundColor: 'color-mix(in srgb, var(--bad) 14%, transparent)'},
-  '.cm-matchingBracket, &.cm-focused .cm-matchingBracket': {backgroundColor: 'var(--accent-soft)'},
   '.cm-tooltip': {backgroundColor: 'var(--raised)', border: '1px solid var(--line-strong)', borderRadius: '8px', boxShadow: 'var(--shadow)', color: 'var(--text)'},
   '.cm-tooltip.cm-tooltip-autocomplete > ul': {fontFamily: 'var(--mono)', fontSize: '12px', maxHeight: '260px'},
   '.cm-tooltip.cm-tooltip-autocomplete > ul > li': {padding: '3px 8px'},
@@ -83,13 +81,13 @@ export function Editor({text, tables, wrong, handle, change, run}: Props): JSX.E
       state: EditorState.create({
         doc: text,
         extensions: [
-          lineNumbers(), history(), bracketMatching(), closeBrackets(), autocompletion({icons: false}), EditorView.lineWrapping, wrongField, look, syntaxHighlighting(colours), placeholder(texts.sql.example),
+          history(), autocompletion({icons: false}), EditorView.lineWrapping, wrongField, look, syntaxHighlighting(colours), placeholder(texts.sql.example),
           clickhouse, clickhouse.data.of({autocomplete: (context: CompletionContext) => offered(last.current.tables, context)}),
           EditorView.domEventHandlers({beforeinput: typedOver}),
           EditorView.contentAttributes.of({'aria-label': texts.sql.statement, spellcheck: 'false', autocorrect: 'off', autocapitalize: 'off'}),
           EditorView.updateListener.of((u) => { if (u.docChanged) last.current.change(u.state.doc.toString()); }),
           Prec.highest(keymap.of([{key: 'Mod-Enter', run: () => { last.current.run(); return true; }}, {key: 'Tab', run: acceptCompletion}])),
-          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap]),
+          keymap.of([...standardKeymap, ...historyKeymap, ...completionKeymap]),
         ],
       }),
     });

@@ -46,7 +46,7 @@ export const clickhouse = StreamLanguage.define<State>({
     if (c === "'" || c === '"' || c === '`') state.within = c;
     return c === "'" ? 'string' : null;
   },
-  languageData: {commentTokens: {line: '--', block: {open: '/*', close: '*/'}}, closeBrackets: {brackets: ['(', '[', '{', "'", '`']}},
+  languageData: {commentTokens: {line: '--', block: {open: '/*', close: '*/'}}},
 });
 
 const words: Completion[] = [...keywords.map((w) => ({label: w.toUpperCase(), type: 'keyword', boost: -2})), ...types.map((w) => ({label: w, type: 'type', boost: -3})), ...functions.map((w) => ({label: w, apply: w, detail: '()', type: 'function', boost: -1}))];
