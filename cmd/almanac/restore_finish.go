@@ -37,15 +37,16 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 	if err := reg.ForgetMembers(ctx); err != nil {
 		return err
 	}
+	// Before the engine is the registry's: until then what reads rows refuses, also of a part that was started too soon.
+	all, err := r.enter(ctx, reg)
+	if err != nil {
+		return err
+	}
 	r.db.MeantFor(reg)
 	if _, err := r.db.Adopt(ctx); err != nil {
 		return err
 	}
 	if err := r.db.EnsureLedger(ctx); err != nil {
-		return err
-	}
-	all, err := r.enter(ctx, reg)
-	if err != nil {
 		return err
 	}
 	topics, err := reg.Topics(ctx)
