@@ -158,7 +158,7 @@ func (c *Config) groups(ctx context.Context, m, base *Manifest) error {
 		var holds int64
 		for _, s := range sizes {
 			if groupOf(s.Table) == name {
-				holds += int64(s.Disk) //nolint:gosec // bytes of a disk
+				holds += int64(s.Disk)
 			}
 		}
 		var names []string

@@ -63,7 +63,7 @@ func lockFile(path string) (*os.File, error) {
 func (d Directory) sweepTemps() error {
 	return walk(string(d), func(_, path string, e fs.DirEntry, err error) error {
 		if err == nil && strings.HasPrefix(e.Name(), tempPrefix) {
-			return os.Remove(path) //nolint:gosec // the directory is ours
+			return os.Remove(path)
 		}
 		return err
 	})
