@@ -111,6 +111,9 @@ func Copied(ctx context.Context, js jetstream.JetStream) (subjects []string, err
 		}
 		return nil
 	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) { // a copy says so in the registry
+		return nil, nil
+	}
 	return subjects, err
 }
 

@@ -158,7 +158,7 @@ func TestPrivacyIsValidated(t *testing.T) {
 		"grid of 91":              {{Field: "at", Rule: schemas.PrivacyCoarseLocation, Grid: 91}},
 		"lane_by":                 {{Field: "user_id", Rule: schemas.PrivacyDrop}},
 		"whose column is float64": {{Field: "lat", Rule: schemas.PrivacyHash}},
-		"1 to 256 bytes":          {{Field: "attributes.", Rule: schemas.PrivacyDrop}},
+		"1 to 252 bytes":          {{Field: "attributes.", Rule: schemas.PrivacyDrop}},
 		"the event's time":        {{Field: "@timestamp", Rule: schemas.PrivacyDrop}},
 		"\"MSG\" twice":           {{Field: "message", Rule: schemas.PrivacyDrop}, {Field: "MSG", Rule: schemas.PrivacyDrop}},
 	} {
