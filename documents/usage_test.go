@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ func TestCreatesLeaveTheReserve(t *testing.T) {
 					d, err := c.Create(ctx, Draft{Body: body})
 					if errors.Is(err, ErrFull) {
 						return
+					}
+					if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+						continue // nothing was written: NATS syncs what the others write, on a busy machine for seconds
 					}
 					if err != nil {
 						t.Error(err)
