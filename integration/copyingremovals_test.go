@@ -60,7 +60,7 @@ func TestRemovalsWaitForACopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settle := func(q deadletters.Request) error {
+	letGo := func(q deadletters.Request) error {
 		q.Topic = "app"
 		return desk.Resolve(t.Context(), q, func(o deadletters.Outcome) error { return nil })
 	}
@@ -70,8 +70,8 @@ func TestRemovalsWaitForACopy(t *testing.T) {
 		do   func() error
 	}{
 		{"erase --purge", func() error { _, err := impatient.Purge(t.Context(), "app", job.ID); return err }},
-		{"dead retry", func() error { return settle(deadletters.Request{}) }},
-		{"dead drop", func() error { return settle(deadletters.Request{Drop: true}) }},
+		{"dead retry", func() error { return letGo(deadletters.Request{}) }},
+		{"dead drop", func() error { return letGo(deadletters.Request{Drop: true}) }},
 		{"topics rm", func() error { _, err := removal.Run(t.Context(), e.removals(nil), "app"); return err }},
 		{"erase forget", func() error { return impatient.Forget(t.Context(), "app", job.ID, true) }},
 	} {
@@ -96,7 +96,7 @@ func TestRemovalsWaitForACopy(t *testing.T) {
 	if got, err := e.eraser().Purge(t.Context(), "app", job.ID); err != nil || got.Purged == nil || got.Purged.Frames == 0 || got.Purged.Company == 0 {
 		t.Errorf("%+v, %v: want frames purged", got.Purged, err)
 	}
-	if err := settle(deadletters.Request{Drop: true}); err != nil {
+	if err := letGo(deadletters.Request{Drop: true}); err != nil {
 		t.Error(err)
 	}
 	eventually(t, 30*time.Second, func() error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,10 +138,8 @@ func (a *app) prune(ctx context.Context, cmd *cobra.Command, at string) error {
 	if err != nil {
 		return err
 	}
-	if d, ok := p.(backup.Directory); ok { // which would be made
-		if _, err := os.Stat(string(d)); err != nil {
-			return usageError{err}
-		}
+	if names, err := backup.ReadStore(p).Manifests(ctx); err != nil || len(names) == 0 { // before anything is made there
+		return usageError{cmp.Or(err, fmt.Errorf("%s has no backup: nothing was removed", at))}
 	}
 	store, err := backup.OpenStore(ctx, p)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // backupsEnv is how many backups TestBackupWhileEventsFlow makes and restores; make backups says 20.
@@ -483,6 +484,16 @@ func TestRestoreIntoServers(t *testing.T) {
 	}
 	if r := b.run("", "restore", dest, "--yes", "--nats", srv.NATSURL); r.code != exitUsage {
 		t.Errorf("with one server: exit %d, %s", r.code, r.err)
+	}
+	mark := "`" + schemas.RestoringDatabase(srv.Database) + "`"
+	if _, err := srv.SQL().ExecContext(t.Context(), "CREATE DATABASE "+mark+" COMMENT 'other.backup'"); err != nil {
+		t.Fatal(err)
+	}
+	if r := restore("--clickhouse-files", files); r.code != exitFailed || !strings.Contains(r.err, "a restore of other.backup was begun there") {
+		t.Errorf("where another backup was half restored: exit %d, %s", r.code, r.err)
+	}
+	if _, err := srv.SQL().ExecContext(t.Context(), "DROP DATABASE "+mark+" SYNC"); err != nil {
+		t.Fatal(err)
 	}
 	r := restore("--clickhouse-files", files)
 	if r.code != exitOK {

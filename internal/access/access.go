@@ -52,7 +52,7 @@ var Rights = []Right{
 	{RoleWrite, []Action{Send, Change}, "sends events, and writes documents and timers", false},
 	{RoleRead, []Action{Read, Save}, "reads events, counts, series, usage, documents and timers, and saves searches", false},
 	{RoleSQL, []Action{SQL}, "asks SQL, which sees every topic, or those that it is given for", true},
-	{RoleOperate, []Action{Read, Save, Operate}, "reads, erases, replays, and settles dead letters", false},
+	{RoleOperate, []Action{Read, Save, Operate}, "reads, erases, replays, sends dead letters again and drops them", false},
 	{RoleAdmin, []Action{Send, Change, Read, Save, SQL, Operate, Admin, Metrics}, "does everything, and declares topics and tokens", true},
 }
 

@@ -88,8 +88,8 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if base != nil && base.Cluster != m.Cluster {
-		return nil, fmt.Errorf("%w: %s has backups of another Almanac: nothing was changed; name a place of its own for each", ErrNotOurs, cfg.Store.At(""))
+	if err := m.follows(base); err != nil {
+		return nil, err
 	}
 	held, copying, err := streams.BeginCopying(ctx, js)
 	if err != nil {
@@ -117,9 +117,8 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	if m.Ledger, err = cfg.Store.Put(ctx, text); err != nil {
 		return nil, err
 	}
-	if base != nil && !m.Point.After(base.Point) {
-		return nil, fmt.Errorf("%w: its point in time would be %s, and that of the newest backup is %s: a clock was set back. Name another place, in which the first backup copies all of it",
-			ErrNotOurs, m.Point.Format(time.RFC3339Nano), base.Point.Format(time.RFC3339Nano))
+	if err := m.follows(base); err != nil {
+		return nil, err
 	}
 	m.Ended = time.Now().UTC()
 	_ = m.Objects(func(_ string, o Object) error { m.Bytes += o.Size; return nil })

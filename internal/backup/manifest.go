@@ -103,6 +103,19 @@ func (m *Manifest) Name() string {
 	return m.Point.UTC().Format("20060102T150405.000000000Z") + Suffix
 }
 
+// follows refuses a backup that cannot lie beside the newest of a place, nil where there is none. Its own point is zero before it is known.
+func (m *Manifest) follows(newest *Manifest) error {
+	switch {
+	case newest == nil:
+	case newest.Cluster != m.Cluster:
+		return fmt.Errorf("%w: it has backups of another Almanac: nothing was changed there; name a place of its own for each", ErrNotOurs)
+	case !m.Point.IsZero() && !m.Point.After(newest.Point):
+		return fmt.Errorf("%w: its point in time would be %s, and that of the newest backup is %s: a clock was set back. Name another place, in which the first backup copies all of it",
+			ErrNotOurs, m.Point.Format(time.RFC3339Nano), newest.Point.Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
 // Objects calls f for each object of the backup, with what it is.
 func (m *Manifest) Objects(f func(what string, o Object) error) error {
 	for i := range m.Groups {

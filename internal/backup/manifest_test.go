@@ -99,3 +99,28 @@ func TestManifestIsWholeOrRefused(t *testing.T) {
 		}
 	}
 }
+
+// Of two Almanacs, and where a clock was set back, a place does not take the second backup.
+func TestBackupsFollowEachOther(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	of := func(cluster string, point time.Time) *Manifest { return &Manifest{Cluster: cluster, Point: point} }
+	for name, c := range map[string]struct {
+		m, newest *Manifest
+		want      error
+	}{
+		"the first one":         {of("a", at), nil, nil},
+		"a later one":           {of("a", at.Add(1)), of("a", at), nil},
+		"before it is copied":   {of("a", time.Time{}), of("a", at), nil},
+		"of the same time":      {of("a", at), of("a", at), ErrNotOurs},
+		"of an earlier time":    {of("a", at.Add(-time.Hour)), of("a", at), ErrNotOurs},
+		"of another Almanac":    {of("b", time.Time{}), of("a", at), ErrNotOurs},
+		"after one without its": {of("b", at.Add(1)), of("", at), ErrNotOurs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := c.m.follows(c.newest); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
+	}
+}

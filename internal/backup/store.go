@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -252,7 +253,7 @@ func (s *Store) Keep(ctx context.Context, n int) (removed int, err error) {
 		return 0, err
 	}
 	if len(names) == 0 || s.committed != "" && !slices.Contains(names, s.committed) {
-		return 0, fmt.Errorf("%w: %s does not list the backup %s, so nothing was removed", ErrTorn, s.At(""), s.committed)
+		return 0, fmt.Errorf("%w: %s does not list the backups that it has (%s is the one just made), so nothing was removed", ErrTorn, s.At(""), cmp.Or(s.committed, "none"))
 	}
 	used := map[string]bool{}
 	for i := max(len(names)-n, 0); i < len(names); i++ {

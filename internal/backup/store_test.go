@@ -38,22 +38,25 @@ func bucketOf(t *testing.T, b *buckettest.Bucket) *Bucket {
 	return p
 }
 
+func triedDirectory(t *testing.T, d Directory) tried {
+	remove := func(name string) {
+		if err := os.Remove(d.At(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tried{d, func(name string, data []byte) {
+		remove(name)
+		if err := os.WriteFile(d.At(name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}, remove}
+}
+
 // everywhere runs a test on each kind of place.
 func everywhere(t *testing.T, f func(t *testing.T, at tried)) {
 	t.Run("directory", func(t *testing.T) {
 		t.Parallel()
-		d := Directory(t.TempDir())
-		remove := func(name string) {
-			if err := os.Remove(d.At(name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		f(t, tried{d, func(name string, data []byte) {
-			remove(name)
-			if err := os.WriteFile(d.At(name), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, remove})
+		f(t, triedDirectory(t, Directory(t.TempDir())))
 	})
 	t.Run("link to a directory", func(t *testing.T) {
 		t.Parallel()
@@ -61,18 +64,7 @@ func everywhere(t *testing.T, f func(t *testing.T, at tried)) {
 		if err := os.Symlink(t.TempDir(), link); err != nil {
 			t.Fatal(err)
 		}
-		d := Directory(link)
-		remove := func(name string) {
-			if err := os.Remove(d.At(name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		f(t, tried{d, func(name string, data []byte) {
-			remove(name)
-			if err := os.WriteFile(d.At(name), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, remove})
+		f(t, triedDirectory(t, Directory(link)))
 	})
 	t.Run("bucket", func(t *testing.T) {
 		t.Parallel()

@@ -11,6 +11,8 @@
 //	ledger.<topic>.<YYYY-MM>.<shard>   what erasures took from the shard
 //	<stream>.end                       the last message of the stream, as the janitor last saw it
 //	ENGINE                             which ClickHouse has the rows
+//	CLUSTER                            what tells this Almanac from others, since its first backup
+//	SEARCHES.<name>                    a search that was saved
 //	groups.<topic>.<group>             a group of timers
 //	letters.<topic>                    what became of dead letters by hand
 //	jobs.<verb>.<id>                   a long work that can be taken up again
