@@ -25,7 +25,7 @@ func TestNATSOfAnUpBeyondLoopback(t *testing.T) {
 	b := newBox(t)
 	cert, key := ca.Files(t, b.dir, "server")
 	caFile := certstest.Write(t, filepath.Join(b.dir, "ca.crt"), ca.PEM)
-	b.write("almanac.yaml", fmt.Sprintf("nats: 0.0.0.0:%s\ntls_cert: %s\ntls_key: %s\n", port(t), cert, key))
+	b.write("almanac.yaml", fmt.Sprintf("nats: 0.0.0.0:%d\ntls_cert: %s\ntls_key: %s\n", embeddedtest.FreePort(t), cert, key))
 	b.hostile = true
 	s := b.up()
 	b.ok("1\n", "send", "app")
@@ -99,14 +99,4 @@ func TestNATSDoesNotOpenByMistake(t *testing.T) {
 			}
 		})
 	}
-}
-
-// port is one that is free.
-func port(t *testing.T) string {
-	t.Helper()
-	u, err := url.Parse("nats://" + embeddedtest.FreeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Port()
 }

@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -87,7 +86,7 @@ func Build(t testing.TB, plan Plan) *Cluster {
 			t.Fatal(err)
 		}
 	}
-	port := freePorts(t, 3)
+	port := [3]int{embeddedtest.FreePort(t), embeddedtest.FreePort(t), embeddedtest.FreePort(t)}
 	h.natsURL = "nats://127.0.0.1:" + strconv.Itoa(port[0])
 	h.NATS = h.part(Spec{Role: RoleNATS, Name: "nats", Dir: plan.NATSDir, Port: port[0], StoreBytes: 16 << 30, FreeBytes: 4 << 20})
 	h.Engine = h.part(Spec{Role: RoleEngine, Name: "engine", Dir: plan.EngineDir, Port: port[1], HTTPPort: port[2]})
@@ -287,18 +286,4 @@ func (h *Cluster) leave() {
 			}
 		}
 	}
-}
-
-func freePorts(t testing.TB, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }

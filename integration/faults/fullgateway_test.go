@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -23,7 +24,7 @@ import (
 func TestGatewayOfFullStreams(t *testing.T) {
 	const clients, lines, most = 8, 250, 400 << 20
 	h := Build(t, Plan{Limits: schemas.StreamLimits{EventsBytes: 48 << 20, ShardsBytes: 48 << 20, RegistryBytes: 16 << 20, Replicas: 1}})
-	g := &gatewayProcess{h: h, program: command(t), address: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])}
+	g := &gatewayProcess{h: h, program: command(t), address: embeddedtest.FreeAddress(t)}
 	g.start(t)
 	t.Cleanup(g.kill)
 	h.Engine.Stop()

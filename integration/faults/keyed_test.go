@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // A request of 5,000 events over three months under one Idempotency-Key, sent 50 times by 8 clients while NATS and the
@@ -26,7 +27,7 @@ import (
 func TestKillCyclesOfKeyedRequest(t *testing.T) {
 	const clients, tries, events = 8, 50, 5000
 	h := Build(t, Plan{})
-	g := &gatewayProcess{h: h, program: command(t), address: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])}
+	g := &gatewayProcess{h: h, program: command(t), address: embeddedtest.FreeAddress(t)}
 	g.start(t)
 	t.Cleanup(func() {
 		if g.kill(); t.Failed() {

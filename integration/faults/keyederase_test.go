@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/tables"
@@ -31,7 +32,7 @@ func TestKillCyclesOfErasedRequests(t *testing.T) {
 	}
 	seed, rnd := Seed(t)
 	h := Build(t, Plan{})
-	g := &gatewayProcess{h: h, program: command(t), address: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])}
+	g := &gatewayProcess{h: h, program: command(t), address: embeddedtest.FreeAddress(t)}
 	g.start(t)
 	t.Cleanup(g.kill)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills)*time.Minute+10*time.Minute)

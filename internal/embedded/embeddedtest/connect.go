@@ -1,7 +1,6 @@
 package embeddedtest
 
 import (
-	"net"
 	"sync"
 	"testing"
 
@@ -22,17 +21,6 @@ func Dial(t testing.TB, url string, opts ...nats.Option) (*nats.Conn, jetstream.
 		t.Fatal(err)
 	}
 	return nc, js
-}
-
-// FreeAddress returns an address of this machine at which nothing listens.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // Each calls f for the numbers below n, by so many workers, and returns when all have ended.
