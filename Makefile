@@ -45,7 +45,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage backups console-sessions signals usage series rights soak simulate documents cover release release-check install clean tidy
+.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights soak simulate documents cover release release-check install clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -101,6 +101,7 @@ test: need-compiler setup console check ## All tests against real servers: each 
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race -run '$(RACED)' ./integration
 	$(TEST) -parallel 6 $(WHOLE)
 	$(TEST) ./integration/model/...
+	$(TEST) ./integration/cluster
 	$(TEST) -v -run '$(KILLS)' ./integration/faults
 	cd deploy && go test ./... # a module of its own
 
@@ -206,6 +207,9 @@ documents: setup ## Documents at full size: a million of them, kills of every pa
 
 keyed: setup ## Keyed requests through 200 kills, fields, erasures and restarts of NATS; SEED=n repeats a plan
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_KEYED_KILLS=200 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 5h -run '^TestKillCyclesOfErasedRequests$$' -v ./integration/faults
+
+cluster: setup ## Three NATS servers that elect, each leader killed and frozen 25 times while events flow; an hour, on a machine that does nothing else
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_ELECTIONS=25 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 5h -v ./integration/cluster
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults

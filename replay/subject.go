@@ -48,7 +48,7 @@ func (j *Job) subjectSink(ctx context.Context) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.stream, err = streams.Asked(ctx, func(ctx context.Context) (string, error) { return js.StreamNameBySubject(ctx, j.spec.Into) })
+	s.stream, err = streams.Asked(ctx, js.Conn(), func(ctx context.Context) (string, error) { return js.StreamNameBySubject(ctx, j.spec.Into) })
 	switch {
 	case err == nil:
 		s.js = js

@@ -22,8 +22,7 @@ type Config struct {
 	// to one beat, so that they commit together. Default 100 ms; negative: none. A reader
 	// does not wait for it: it reads EVENTS above the checkpoint.
 	Linger time.Duration
-	// CommitTimeout bounds the wait for an atomic batch's answer. Default 10 s,
-	// the time JetStream itself gives a batch.
+	// CommitTimeout bounds the wait for an atomic batch's answer. Default: streams.BatchWait.
 	CommitTimeout time.Duration
 	// Discover is how often new topics and stray subjects are looked for.
 	// Default 2 s.
@@ -48,9 +47,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Linger == 0 {
 		c.Linger = 100 * time.Millisecond
-	}
-	if c.CommitTimeout == 0 {
-		c.CommitTimeout = 10 * time.Second
 	}
 	if c.CopyEvery == 0 {
 		c.CopyEvery = time.Second

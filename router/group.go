@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -186,7 +187,7 @@ func (p *part) answer(last uint64, took time.Duration, err error) {
 
 // send publishes messages, all or none.
 func (g *group) send(ctx context.Context, msgs []*nats.Msg) (last uint64, took time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.CommitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(g.cfg.CommitTimeout, streams.BatchWait(g.js.Conn())))
 	defer cancel()
 	began := time.Now()
 	if last, err = streams.Commit(ctx, g.js, msgs...); err != nil {

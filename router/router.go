@@ -141,7 +141,7 @@ func (l *running) stops(wanted *schemas.Topic, retired bool) bool {
 func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, uint64, error) {
 	ctx, end := r.outages.Bound(ctx)
 	defer end()
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	rev, err := r.cfg.Registry.Revision(ctx) // before: what is read may be newer
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) 
 	r.lookedAt = time.Now()
 	ctx, end := r.outages.Bound(ctx)
 	defer end()
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	topics := map[string]bool{}
 	for id := range wanted {
@@ -193,6 +193,9 @@ func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) 
 	}
 	return lanes, nil
 }
+
+// lookTime bounds one look at the registry: what Asked may wait for an election.
+const lookTime = 10 * time.Second
 
 // retiredEvery is how many rounds of Discover pass between two looks for retired
 // shards, which nothing waits for.

@@ -32,6 +32,9 @@ type streamRow struct {
 	Bound    int64  `json:"bound_bytes"`
 	// FreeForNew is what new keys, or events, may still add.
 	FreeForNew int64 `json:"free_for_new_bytes"`
+	// Copies are those that have all of the stream, of Replicas.
+	Copies   int `json:"copies"`
+	Replicas int `json:"replicas"`
 	// HeldBy are those that hold the most of it, where that is known.
 	HeldBy []holder `json:"held_by,omitempty"`
 }
@@ -56,14 +59,18 @@ the most.`,
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	apply := &cobra.Command{
-		Use: "apply STREAM", Short: "Give a stream another bound, at once",
+		Use: "apply [STREAM]", Short: "Give a stream another bound, or streams copies, at once",
 		Long: `Give a stream another bound, at once. Nothing is taken out of a stream that holds
-more. A setting (events_bytes, shards_bytes, docs_bytes, timers_bytes) holds from
-the next start on, so change that too where it is set.`,
-		Example: `  almanac streams apply TIMERS --bytes 4GiB`,
-		Args:    arguments(1, 1), ValidArgs: boundStreams, RunE: a.does(a.streamsApply),
+more. A setting (events_bytes, shards_bytes, docs_bytes, timers_bytes, replicas) holds
+from the next start on, so change that too where it is set. With --replicas the
+stream, or every stream, gets so many copies, on servers that elect, and it waits
+until each copy has all of its stream; to end it earlier changes nothing about that.`,
+		Example: `  almanac streams apply TIMERS --bytes 4GiB
+  almanac streams apply --replicas 3`,
+		Args: arguments(0, 1), ValidArgs: boundStreams, RunE: a.does(a.streamsApply),
 	}
-	addFlags(apply, textFlag("bytes", "`SIZE` that the stream may hold, such as 4GiB"))
+	addFlags(apply, textFlag("bytes", "`SIZE` that the stream may hold, such as 4GiB"),
+		numberFlag("replicas", "`NUMBER` of copies: 1, 3 or 5"))
 	outputFlag(apply, asTable, asJSON)
 	cmd.AddCommand(apply)
 	return cmd
@@ -83,9 +90,20 @@ func (a *app) streams(ctx context.Context, cmd *cobra.Command, _ []string) error
 }
 
 func (a *app) streamsApply(ctx context.Context, cmd *cobra.Command, args []string) error {
+	copies, _ := cmd.Flags().GetInt("replicas")
+	replicate := cmd.Flags().Changed("replicas")
+	if replicate && len(args) == 0 {
+		return a.streamsReplicate(ctx, cmd, copies, allStreams)
+	}
+	if len(args) == 0 {
+		return usageError{fmt.Errorf("say which stream, and how much it may hold: almanac streams apply EVENTS --bytes 4GiB; or --replicas for all of them")}
+	}
 	name := strings.ToUpper(args[0])
 	if !slices.Contains(boundStreams, name) {
 		return usageError{fmt.Errorf("%q is not one of: %s%s", args[0], strings.Join(boundStreams, ", "), suggestion(name, boundStreams, ""))}
+	}
+	if replicate {
+		return a.streamsReplicate(ctx, cmd, copies, []string{name})
 	}
 	text, _ := cmd.Flags().GetString("bytes")
 	if text == "" {
@@ -127,6 +145,8 @@ func streamUse(ctx context.Context, c *session, name string) (streamRow, error) 
 		return streamRow{}, fmt.Errorf("stream %s: %w", name, err)
 	}
 	row := streamRow{Stream: name, Messages: info.State.Msgs, Keys: info.State.NumSubjects, Bytes: info.State.Bytes, Bound: info.Config.MaxBytes}
+	copies := streams.ReplicasOf(info)
+	row.Copies, row.Replicas = copies.Current, copies.Want
 	use, purpose := fronts.Use{Stream: name, Keys: row.Keys, Bytes: row.Bytes, Limit: row.Bound}, fronts.End
 	if name == schemas.StreamDocs || name == schemas.StreamTimers {
 		purpose = fronts.Grow
@@ -168,7 +188,7 @@ func timerHolders(ctx context.Context, c *session) ([]holder, error) {
 }
 
 func streamsTable(rows []streamRow) table.Writer {
-	w := newTable("stream", "messages", "keys", "holds", "bound", "full", "free for new", "held by")
+	w := newTable("stream", "messages", "keys", "holds", "bound", "full", "free for new", "copies", "held by")
 	for _, r := range rows {
 		bound, full, free := "none", "", ""
 		if r.Bound > 0 {
@@ -179,7 +199,7 @@ func streamsTable(rows []streamRow) table.Writer {
 		for i, h := range r.HeldBy {
 			by[i] = h.Group + " " + schemas.FormatBytes(float64(h.Bytes))
 		}
-		w.AppendRow(table.Row{r.Stream, r.Messages, r.Keys, schemas.FormatBytes(float64(r.Bytes)), bound, full, free, strings.Join(by, ", ")})
+		w.AppendRow(table.Row{r.Stream, r.Messages, r.Keys, schemas.FormatBytes(float64(r.Bytes)), bound, full, free, fmt.Sprintf("%d of %d", r.Copies, r.Replicas), strings.Join(by, ", ")})
 	}
 	return w
 }

@@ -65,6 +65,20 @@ func TestStreams(t *testing.T) {
 	if r := b.run("", "streams", "apply", "TIMRS", "--bytes", "16MiB"); r.code != exitUsage || !strings.Contains(r.err, "TIMERS") {
 		t.Errorf("a stream that is not: exit %d, %s", r.code, r.err)
 	}
+	for args, says := range map[string]string{
+		"":                        "--bytes 4GiB",
+		"--replicas 2":            "1, 3 or 5",
+		"EVENTS --replicas 3":     "this NATS server is alone",
+		"--replicas 3":            "this NATS server is alone",
+		"--replicas 3 --bytes 1k": "one at a time",
+	} {
+		if r := b.run("", append([]string{"streams", "apply"}, strings.Fields(args)...)...); r.code == exitOK || !strings.Contains(r.err, says) {
+			t.Errorf("streams apply %s: exit %d, %s", args, r.code, r.err)
+		}
+	}
+	if r := decoded[[]streamRow](b, "streams", "apply", "--replicas", "1", "-o", "json"); len(r) == 0 || r[0].Copies != 1 || r[0].Replicas != 1 {
+		t.Errorf("copies of what is alone: %+v", r)
+	}
 	if code := up.stop(syscall.SIGTERM); code != exitOK {
 		t.Fatalf("up: exit %d", code)
 	}

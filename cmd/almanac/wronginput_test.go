@@ -174,7 +174,7 @@ var complete = map[string]string{
 	"alerts test":  "--file ../../deploy/alerts/example.yaml",
 
 	"docs unlock":   "--force",
-	"streams apply": "--bytes 1GiB",
+	"streams apply": "--replicas 1",
 
 	"usage close":       "--month 2026-01 --into app",
 	"usage corrections": "--month 2026-01 --into app",

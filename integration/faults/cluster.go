@@ -25,6 +25,8 @@ const Topic = "numbered"
 // Plan says what a Cluster is made of; zero fields have defaults.
 type Plan struct {
 	Routers, Sinks int
+	// Three NATS servers that elect in place of one.
+	Three bool
 	// Dispatchers call timers back; none unless told.
 	Dispatchers int
 	// Rollups examine and sum; none unless told.
@@ -53,6 +55,7 @@ type Cluster struct {
 	Plan Plan
 
 	NATS, Engine   *Part
+	Peers          []*Part // with NATS the three servers that elect
 	Routers, Sinks []*Part
 	Dispatchers    []*Part
 	Rollups        []*Part
@@ -86,18 +89,24 @@ func Build(t testing.TB, plan Plan) *Cluster {
 			t.Fatal(err)
 		}
 	}
-	port := [3]int{embeddedtest.FreePort(t), embeddedtest.FreePort(t), embeddedtest.FreePort(t)}
-	h.natsURL = "nats://127.0.0.1:" + strconv.Itoa(port[0])
-	h.NATS = h.part(Spec{Role: RoleNATS, Name: "nats", Dir: plan.NATSDir, Port: port[0], StoreBytes: 16 << 30, FreeBytes: 4 << 20})
-	h.Engine = h.part(Spec{Role: RoleEngine, Name: "engine", Dir: plan.EngineDir, Port: port[1], HTTPPort: port[2]})
-	for _, p := range []*Part{h.NATS, h.Engine} {
+	if plan.Three {
+		h.three()
+	} else {
+		port := embeddedtest.FreePort(t)
+		h.natsURL = "nats://127.0.0.1:" + strconv.Itoa(port)
+		h.NATS = h.part(Spec{Role: RoleNATS, Name: "nats", Dir: plan.NATSDir, Port: port, StoreBytes: 16 << 30, FreeBytes: 4 << 20})
+	}
+	h.Engine = h.part(Spec{Role: RoleEngine, Name: "engine", Dir: plan.EngineDir, Port: embeddedtest.FreePort(t), HTTPPort: embeddedtest.FreePort(t)})
+	servers := append([]*Part{h.Engine, h.NATS}, h.Peers...)
+	for _, p := range servers {
 		if p.Spec.Dir == "" {
 			p.Spec.Dir = filepath.Join(h.Dir, p.Spec.Name)
 		}
 		h.start(p)
 	}
-	h.ready(h.NATS)
-	h.ready(h.Engine)
+	for _, p := range servers {
+		h.ready(p)
+	}
 	h.dsn = h.Engine.DSN()
 	h.setup()
 	h.workers()
@@ -111,6 +120,9 @@ func (p Plan) withDefaults() Plan {
 	}
 	if p.Limits == (schemas.StreamLimits{}) {
 		p.Limits = schemas.StreamLimits{EventsBytes: 4 << 30, ShardsBytes: 4 << 30, RegistryBytes: 64 << 20, Replicas: 1}
+		if p.Three {
+			p.Limits.Replicas = 3
+		}
 	}
 	if p.Linger == 0 {
 		p.Linger = 300 * time.Millisecond
@@ -128,8 +140,11 @@ func (h *Cluster) setup() {
 	h.NC = nc
 	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
-	reg, err := registry.Setup(ctx, nc, h.Plan.Limits)
-	if err != nil {
+	var reg *registry.Registry
+	if err := until(ctx, time.Minute, time.Second, func(ctx context.Context) error { // servers that elect begin with it
+		reg, err = registry.Setup(ctx, nc, h.Plan.Limits)
+		return err
+	}); err != nil {
 		h.t.Fatal(err)
 	}
 	topic := schemas.NewTopic(Topic)
@@ -254,7 +269,7 @@ func (h *Cluster) Links() []*Proxy {
 func (h *Cluster) Parts() []*Part {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Concat([]*Part{h.NATS, h.Engine}, h.Routers, h.Sinks, h.Dispatchers, h.Rollups, h.Writers)
+	return slices.Concat([]*Part{h.NATS, h.Engine}, h.Peers, h.Routers, h.Sinks, h.Dispatchers, h.Rollups, h.Writers)
 }
 
 // retired are the producers that were.

@@ -29,8 +29,8 @@ func (h *Cluster) isSlowest(took time.Duration) bool {
 	return true
 }
 
-// wordsSince are the last lines that routers, sinks and servers wrote since a moment, at most 60 of them.
-func (h *Cluster) wordsSince(since time.Time) string {
+// WordsSince are the last lines that routers, sinks and servers wrote since a moment, at most 60 of them.
+func (h *Cluster) WordsSince(since time.Time) string {
 	var lines []string
 	from := since.Format(clockLayout)
 	for _, p := range h.Parts() {
@@ -96,7 +96,7 @@ func (h *Cluster) KillOne(ctx context.Context, role Role, rnd *rand.Rand, times 
 	}
 	times.Add("kill -9 "+string(role), took)
 	if h.isSlowest(took) {
-		h.t.Logf("kill -9 of %s was healed after %s only; what the parts said:\n%s", p.Spec.Name, took.Round(time.Millisecond), h.wordsSince(began))
+		h.t.Logf("kill -9 of %s was healed after %s only; what the parts said:\n%s", p.Spec.Name, took.Round(time.Millisecond), h.WordsSince(began))
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ func play(spec Spec) error {
 	switch spec.Role {
 	case RoleNATS:
 		return playNATS(ctx, spec)
+	case RolePeer:
+		return playPeer(ctx, spec)
 	case RoleEngine:
 		return playEngine(ctx, spec)
 	case RoleRouter:

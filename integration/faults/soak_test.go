@@ -78,7 +78,7 @@ func TestSoak(t *testing.T) {
 		}
 		took, err := h.Flows(t.Context(), since)
 		if err != nil {
-			t.Errorf("after fault %d, %s (%s): %v\n%s", n, step.Fault.Name, since.Sub(start), err, h.wordsSince(start))
+			t.Errorf("after fault %d, %s (%s): %v\n%s", n, step.Fault.Name, since.Sub(start), err, h.WordsSince(start))
 			break // what became of the events until now is told all the same
 		}
 		times.Add(step.Fault.Name, took)
@@ -88,7 +88,7 @@ func TestSoak(t *testing.T) {
 		}
 		t.Logf("%s fault %d: %s, lasted %s, events flow after %s; load %.1f", time.Since(began).Round(time.Second), n, step.Fault.Name, seconds(since.Sub(start)), seconds(took), load)
 		if h.isSlowest(took) {
-			t.Logf("what the parts said:\n%s", h.wordsSince(start))
+			t.Logf("what the parts said:\n%s", h.WordsSince(start))
 		}
 		if err := backoff.Sleep(t.Context(), step.Pause); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,9 @@ type Role string
 
 // The roles.
 const (
-	RoleNATS     Role = "nats"
+	RoleNATS Role = "nats"
+	// RolePeer is one of three NATS servers that elect; only where the plan asks for them.
+	RolePeer     Role = "peer"
 	RoleEngine   Role = "engine"
 	RoleRouter   Role = "router"
 	RoleSink     Role = "sink"
@@ -37,6 +39,8 @@ type Spec struct {
 
 	// Ports a server listens on.
 	Port, HTTPPort int
+	// Routes are the addresses by which the servers that elect reach each other; HTTPPort is a peer's own.
+	Routes string
 	// StoreBytes bounds all streams of NATS together, FreeBytes is the space it comes back at after a full disk.
 	StoreBytes, FreeBytes int64
 

@@ -3,6 +3,9 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/registry"
@@ -30,7 +33,7 @@ func (c *check) nats(ctx context.Context) bool {
 	}
 	rtt, err := c.nc.RTT()
 	c.result("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), privacy.MaskedURL(c.cfg.NATSURL), rtt.Round(time.Microsecond))
-	info, err := streams.Asked(ctx, c.reg.JetStream().AccountInfo)
+	info, err := streams.Asked(ctx, c.reg.JetStream().Conn(), c.reg.JetStream().AccountInfo)
 	if err != nil {
 		c.result("JetStream", err, doStoreOff, "")
 		return errors.Is(err, streams.ErrDenied) // the others may be allowed
@@ -61,6 +64,7 @@ func (c *check) streams(ctx context.Context) {
 			name = "REGISTRY"
 		}
 		c.note("stream "+name, status, do, "%d messages, %s", info.State.Msgs, r)
+		c.copies(name, streams.ReplicasOf(info))
 	}
 	// All exist, so this creates nothing and only compares.
 	limits := c.cfg.Limits
@@ -71,6 +75,23 @@ func (c *check) streams(ctx context.Context) {
 	if c.result("registry", err, "", "%d topics", len(topics)) && len(topics) == 0 {
 		c.note("topics", Warn, "declare one: almanac topics apply app", "there is no topic, so nothing can be sent")
 	}
+}
+
+// copies says where a stream lacks some.
+func (c *check) copies(name string, r streams.Replicas) {
+	if r.Whole() {
+		return
+	}
+	status, then := Warn, "the next server that dies stops writes"
+	if r.Survives() {
+		then = "it goes on when one more dies"
+	}
+	who := strings.Join(slices.Concat(r.Away, r.Behind), ", ")
+	do := "bring back or wait for: " + who
+	if len(r.Away) == 0 {
+		do = fmt.Sprintf("wait: %s has %d messages to get", who, r.Lag)
+	}
+	c.note("copies of "+name, status, do, "%s have all of it; %s", r, then)
 }
 
 // members looks for live routers and sinks by the age of their leases, on the

@@ -16,7 +16,7 @@ var (
 	ErrStore = errors.New("NATS cannot store more: its disk, its account or its max_file_store is at its limit; `almanac doctor` says which")
 	// ErrUnknown: the answer did not come in time, and it could not be found out whether
 	// the record was written. Read the key again.
-	ErrUnknown = errors.New("it is not known whether the record was written")
+	ErrUnknown = errors.New("it is not known whether the record was written: load it again to see")
 	// ErrLost: a front does not have what was routed from it.
 	ErrLost = errors.New("the front lost records")
 	// ErrReplaced: what is not a record took the place of a key's records (*ReplacedError).

@@ -79,7 +79,7 @@ func (w *Writer) look(ctx context.Context, f *fate, wait time.Duration) (outcome
 			return fateOf(msg, f), msg.Sequence, nil
 		}
 		if backoff.Sleep(ctx, lookPause) != nil {
-			return absent, 0, errors.Join(err, context.Cause(ctx))
+			return absent, 0, fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 		}
 	}
 }

@@ -273,7 +273,7 @@ func TestRefusedByFormerLeader(t *testing.T) {
 				}
 			}
 			n := 0
-			seq, err := w.resolve(ctx, []fate{{subject: r.Subject, nonce: nonce, had: w.had.Load()}}, func(time.Duration) (uint64, error) {
+			seq, err := w.resolve(ctx, ctx, []fate{{subject: r.Subject, nonce: nonce, had: w.had.Load()}}, func(time.Duration) (uint64, error) {
 				if n == len(c.sent) {
 					t.Fatal("it is sent again")
 				}

@@ -45,13 +45,13 @@ type Writer struct {
 
 // Config is how a Writer writes.
 type Config struct {
-	// Timeout bounds one write with all its repetitions. Default 10 s. It must be
-	// below the cleaner's settle.
+	// Timeout bounds one write with all its repetitions, and then as long the look that finds out what
+	// became of it. Default 10 s. It must be below the cleaner's settle.
 	Timeout time.Duration
 	// Single is how many waiting writes still go one by one. Default 16; negative: all.
 	Single int
 	// Answer is how long a write waits for its first answer before it is read back; each
-	// further wait is twice as long. Default and most: 5 s.
+	// further wait is twice as long. Most: 5 s, which is the default; streams.BatchWait where that is shorter.
 	Answer time.Duration
 	// Local is the machine's clock in tests. Now does not go by it. Default time.Now.
 	Local func() time.Time
@@ -75,7 +75,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 		return nil, fmt.Errorf("fronts: stream %s: %w", stream, err)
 	}
 	cfg.Timeout, cfg.Single = cmp.Or(cfg.Timeout, 10*time.Second), cmp.Or(cfg.Single, singleWrites)
-	cfg.Answer = min(cmp.Or(cfg.Answer, maxAnswer), maxAnswer)
+	cfg.Answer = min(cmp.Or(cfg.Answer, streams.BatchWait(js.Conn())), maxAnswer)
 	if cfg.Single < 0 {
 		cfg.Single = groupWrites
 	}
@@ -141,17 +141,17 @@ func (w *Writer) LastOf(ctx context.Context, subjects []string, f func(*streams.
 // Put writes a record and returns its sequence. ErrConflict, ErrFull, ErrTooLarge and ErrCut mean
 // that nothing was written, ErrUnknown that it may have been.
 func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	write, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	msg, nonce := message(&r), newNonce()
 	msg.Header.Set(schemas.HeaderNonce, nonce)
-	land, err := w.enter(ctx, r.For, msg)
+	land, err := w.enter(write, r.For, msg)
 	if err != nil {
 		return 0, err
 	}
 	defer land()
 	f := []fate{{subject: r.Subject, expect: r.Expect, nonce: nonce, had: w.had.Load()}}
-	return w.resolve(ctx, f, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
+	return w.resolve(ctx, write, f, func(wait time.Duration) (uint64, error) { return w.grouped(write, msg, wait) })
 }
 
 // PutAll writes records of different keys, all or none, in one atomic batch of their own,
@@ -164,7 +164,7 @@ func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err err
 	if len(rs) == 0 || len(rs) > MaxBatch {
 		return 0, fmt.Errorf("%w: a batch of %d records, it must have 1 to %d", schemas.ErrRequest, len(rs), MaxBatch)
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	write, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	nonce, had := newNonce(), w.had.Load()
 	msgs, fates, purpose := make([]*nats.Msg, len(rs)), make([]fate, len(rs)), End
@@ -174,26 +174,27 @@ func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err err
 		msgs[i].Header.Set(schemas.HeaderNonce, nonce)
 		fates[i] = fate{subject: rs[i].Subject, expect: rs[i].Expect, nonce: nonce, behind: uint64(i), had: had}
 	}
-	land, err := w.enter(ctx, purpose, msgs...)
+	land, err := w.enter(write, purpose, msgs...)
 	if err != nil {
 		return 0, err
 	}
 	defer land()
 	select {
 	case w.whole <- struct{}{}:
-	case <-ctx.Done():
-		return 0, fmt.Errorf("fronts: %s: %w", rs[0].Subject, errors.Join(errNotSent, context.Cause(ctx)))
+	case <-write.Done():
+		return 0, fmt.Errorf("fronts: %s: %w", rs[0].Subject, errors.Join(errNotSent, context.Cause(write)))
 	}
 	defer func() { <-w.whole }()
-	return w.resolve(ctx, fates, func(wait time.Duration) (uint64, error) {
-		last, err := w.batch(ctx, msgs, wait)
+	return w.resolve(ctx, write, fates, func(wait time.Duration) (uint64, error) {
+		last, err := w.batch(write, msgs, wait)
 		return last - uint64(len(msgs)-1), err
 	})
 }
 
 // resolve sends a write until its outcome is known, and returns the sequence of its first
-// record. Its records are stored all or none, so any of them tells.
-func (w *Writer) resolve(ctx context.Context, f []fate, send func(wait time.Duration) (uint64, error)) (uint64, error) {
+// record. Its records are stored all or none, so any of them tells. It is sent until write ends; the
+// look at what became of it has a time of its own, so that an election in the middle leaves nothing unknown.
+func (w *Writer) resolve(ctx, write context.Context, f []fate, send func(wait time.Duration) (uint64, error)) (uint64, error) {
 	unsure := false
 	for wait := w.cfg.Answer; ; wait = min(2*wait, maxAnswer) {
 		seq, err := send(wait)
@@ -204,22 +205,24 @@ func (w *Writer) resolve(ctx context.Context, f []fate, send func(wait time.Dura
 		case !unsure && errors.Is(err, errNotSent):
 			return 0, fmt.Errorf("fronts: %s: %w", f[0].subject, err)
 		case !unsure && incomplete(err):
-			if backoff.Sleep(ctx, lookPause) != nil {
-				return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrCut, errors.Join(err, context.Cause(ctx)))
+			if backoff.Sleep(write, lookPause) != nil {
+				return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrCut, errors.Join(err, context.Cause(write)))
 			}
 			continue
 		case !unsure && refused(err) && !w.replicated:
 			return 0, refusal(f[0].subject, err)
 		}
-		outcome, found, look := w.lookAll(ctx, f, wait)
+		looking, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+		outcome, found, look := w.lookAll(looking, f, wait)
 		for began := time.Now(); w.replicated && streams.LostRace(err) && look == nil && outcome == absent && time.Since(began) < overlap; {
-			if look = backoff.Sleep(ctx, lookPause); look == nil {
-				outcome, found, look = w.lookAll(ctx, f, wait)
+			if look = backoff.Sleep(looking, lookPause); look == nil {
+				outcome, found, look = w.lookAll(looking, f, wait)
 			}
 		}
+		cancel()
 		switch {
 		case look != nil:
-			return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrUnknown, errors.Join(err, look))
+			return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrUnknown, look)
 		case outcome == mine:
 			return found, nil
 		case outcome == another:
@@ -230,6 +233,8 @@ func (w *Writer) resolve(ctx context.Context, f []fate, send func(wait time.Dura
 			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f[0].subject, ErrUnknown)
 		case refused(err) && !incomplete(err) && !w.replicated:
 			return 0, refusal(f[0].subject, err)
+		case write.Err() != nil:
+			return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrUnknown, context.Cause(write))
 		}
 		unsure = true // it may still be on its way: the same write, which can be stored once, finds out
 	}

@@ -331,9 +331,15 @@ func (r *Registry) makeCopies(ctx context.Context) error {
 // createBucket makes a bucket where it is missing, so that it takes atomic batches and what expires.
 func createBucket(ctx context.Context, js jetstream.JetStream, cfg jetstream.KeyValueConfig) error {
 	stream := "KV_" + cfg.Bucket
-	if _, err := streams.Open(ctx, js, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
+	s, err := streams.Open(ctx, js, stream)
+	if err == nil {
+		if err := streams.CheckReplicas(s.CachedInfo().Config, jetstream.StreamConfig{Replicas: cfg.Replicas}); err != nil {
+			return fmt.Errorf("registry: %w", err)
+		}
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		create := func(ctx context.Context) (jetstream.KeyValue, error) { return js.CreateKeyValue(ctx, cfg) }
-		if _, err := streams.Asked(ctx, create); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		if _, err := streams.Asked(ctx, js.Conn(), create); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 			return streams.TooSmall(fmt.Sprintf("bucket %q", cfg.Bucket), cfg.MaxBytes, fmt.Errorf("registry: creating bucket %q: %w", cfg.Bucket, err))
 		}
 	}

@@ -191,7 +191,7 @@ func (r *Registry) ForgetMembers(ctx context.Context) error {
 func (r *Registry) forget(ctx context.Context, key string) error {
 	m := nats.NewMsg(schemas.KVSubject(key))
 	m.Header.Set("KV-Operation", "PURGE")
-	_, err := streams.Asked(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+	_, err := streams.Asked(ctx, r.js.Conn(), func(ctx context.Context) (*jetstream.PubAck, error) {
 		return r.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(streams.Expiring))
 	})
 	if streams.Full(err) {

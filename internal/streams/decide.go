@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
@@ -46,42 +45,30 @@ type getRequest struct {
 	MaxBytes int      `json:"max_bytes,omitempty"`
 }
 
-const (
-	// silence is how long the server may be silent before its answer counts as cut:
-	// five times the second after which nats.go gives a fetch up.
-	silence = 5 * time.Second
-	// tries is how often a cut answer is asked for again, from where it was cut.
-	tries = 2
-)
-
 func decide(ctx context.Context, js jetstream.JetStream, stream string, req getRequest) (*Message, error) {
 	data, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
 	subject := apiSubject(js, "STREAM.MSG.GET."+stream)
-	for range tries {
-		asked, done := bounded(ctx)
-		answer, e := js.Conn().RequestWithContext(asked, subject, data)
-		if e = done(e); e == nil {
-			return decided(ctx, js, stream, answer.Data)
+	msg, err := Asked(ctx, js.Conn(), func(ctx context.Context) (*Message, error) {
+		answer, err := js.Conn().RequestWithContext(ctx, subject, data)
+		if err != nil {
+			return nil, err
 		}
-		if errors.Is(e, ErrDenied) {
-			return nil, e
-		}
-		if err = e; ctx.Err() != nil || !errors.Is(e, context.DeadlineExceeded) {
-			break
-		}
+		return parseStored(answer.Data)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, cut(ctx, err)
+	return decided(ctx, js, stream, msg)
 }
 
-// decided reads the leader's answer. Its JSON holds U+FFFD for bytes of a subject
+// decided completes the leader's answer. Its JSON holds U+FFFD for bytes of a subject
 // that are not UTF-8, so such a subject is read again, through a consumer.
-func decided(ctx context.Context, js jetstream.JetStream, stream string, answer []byte) (*Message, error) {
-	msg, err := parseStored(answer)
-	if err != nil || !strings.ContainsRune(msg.Subject, utf8.RuneError) {
-		return msg, err
+func decided(ctx context.Context, js jetstream.JetStream, stream string, msg *Message) (*Message, error) {
+	if !strings.ContainsRune(msg.Subject, utf8.RuneError) {
+		return msg, nil
 	}
 	p, err := newPuller(ctx, js, stream, Range{From: msg.Sequence, HeadersOnly: true}, 1)
 	if err != nil {

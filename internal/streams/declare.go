@@ -25,7 +25,7 @@ const (
 func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig, said bool) error {
 	s, err := Open(ctx, js, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.CreateStream(ctx, cfg) })
+		s, err = Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.CreateStream(ctx, cfg) })
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			s, err = Open(ctx, js, cfg.Name)
 		}
@@ -40,7 +40,7 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 			return fmt.Errorf("streams: %s takes %s and is to take %s: %w", cfg.Name, schemas.SubjectsLanes, strings.Join(cfg.Subjects, ", "), err)
 		}
 	}
-	if err := checkStream(got, cfg); err != nil || !said || got.MaxBytes == cfg.MaxBytes {
+	if err := errors.Join(checkStream(got, cfg), CheckReplicas(got, cfg)); err != nil || !said || got.MaxBytes == cfg.MaxBytes {
 		return err
 	}
 	return Bound(ctx, js, cfg.Name, cfg.MaxBytes)
@@ -65,7 +65,15 @@ func Bound(ctx context.Context, js jetstream.JetStream, stream string, bytes int
 // to make what would hold up to bytes because it may not store that much; else err.
 func TooSmall(what string, bytes int64, err error) error {
 	api := (*jetstream.APIError)(nil)
-	if !errors.As(err, &api) || api.ErrorCode != codeStorageExceeded && api.ErrorCode != codeAccountExceeded {
+	if !errors.As(err, &api) {
+		return err
+	}
+	switch api.ErrorCode {
+	case codeStorageExceeded, codeAccountExceeded:
+	case codeNoPeers:
+		return fmt.Errorf("%w: %s of %d MiB (%s): there are fewer servers than copies (--replicas), or too few of them have room; pass a smaller --events-bytes, --shards-bytes, --docs-bytes and --timers-bytes, or raise max_file_store of the servers",
+			ErrStoreTooSmall, what, bytes>>20, api.Description)
+	default:
 		return err
 	}
 	return fmt.Errorf("%w: %s of %d MiB (%s); pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), make another stream smaller with `almanac streams apply`, or raise max_file_store of the server or its account",
@@ -106,7 +114,7 @@ func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamC
 		Name: schemas.StreamTrial, Subjects: []string{"almanac.trial"}, Description: "Almanac: a check of the room, may be removed",
 		Storage: jetstream.FileStorage, MaxBytes: bytes, Replicas: cfgs[0].Replicas,
 	}
-	_, err = Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.CreateOrUpdateStream(ctx, cfg) })
+	_, err = Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.CreateOrUpdateStream(ctx, cfg) })
 	if err != nil {
 		return TooSmall(strings.Join(names, ", ")+" together, bounds", bytes, fmt.Errorf("streams: a trial of the room for %s: %w", strings.Join(names, ", "), err))
 	}
@@ -167,6 +175,6 @@ func PrepareBucket(ctx context.Context, js jetstream.JetStream, stream string) e
 }
 
 func update(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
-	_, err := Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.UpdateStream(ctx, cfg) })
+	_, err := Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.UpdateStream(ctx, cfg) })
 	return err
 }

@@ -63,7 +63,7 @@ func Delete(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, seq
 		del = s.SecureDeleteMsg
 	}
 	began := time.Now()
-	_, err := Asked(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, del(ctx, seq) })
+	_, err := Asked(ctx, js.Conn(), func(ctx context.Context) (struct{}, error) { return struct{}{}, del(ctx, seq) })
 	if err == nil && secure {
 		select {
 		case <-ctx.Done(): // the caller's next step says so
@@ -96,7 +96,7 @@ func PurgeWith(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, 
 		return err
 	}
 	opts := append([]jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(filter)}, more...)
-	if _, err := Asked(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Purge(ctx, opts...) }); err != nil {
+	if _, err := Asked(ctx, js.Conn(), func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Purge(ctx, opts...) }); err != nil {
 		return fmt.Errorf("streams: purging %s of %s: %w", filter, s.CachedInfo().Config.Name, err)
 	}
 	return nil

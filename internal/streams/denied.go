@@ -28,11 +28,11 @@ type waiters struct {
 
 type waiter struct{ fail context.CancelCauseFunc }
 
-// bounded is ctx for one question: for as long as NATS may be silent, and until it is denied. The caller calls done
+// bounded is ctx for one question: for as long as NATS may be silent to it, and until it is denied. The caller calls done
 // with the error of the question, which is then ErrDenied where it was denied.
-func bounded(ctx context.Context) (_ context.Context, done func(error) error) {
+func bounded(ctx context.Context, most time.Duration) (_ context.Context, done func(error) error) {
 	denied, fail := context.WithCancelCause(ctx)
-	timed, cancel := context.WithTimeout(denied, silence)
+	timed, cancel := context.WithTimeout(denied, most)
 	w := &waiter{fail}
 	asking.mu.Lock()
 	asking.all[w] = true

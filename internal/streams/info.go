@@ -3,7 +3,6 @@ package streams
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -39,7 +38,7 @@ func EndOf(info *jetstream.StreamInfo) schemas.Source {
 func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	for offset, total := 0, 1; offset < total; {
-		page, err := Asked(ctx, func(ctx context.Context) (*subjectsPage, error) { return askSubjects(ctx, js, stream, filter, offset) })
+		page, err := Asked(ctx, js.Conn(), func(ctx context.Context) (*subjectsPage, error) { return askSubjects(ctx, js, stream, filter, offset) })
 		if err != nil {
 			return nil, fmt.Errorf("streams: subjects of %s: %w", stream, err)
 		}
@@ -102,7 +101,7 @@ func askSubjects(ctx context.Context, js jetstream.JetStream, stream, filter str
 
 // Info describes a stream, by its leader.
 func Info(ctx context.Context, js jetstream.JetStream, stream string) (*jetstream.StreamInfo, error) {
-	info, err := Asked(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := Asked(ctx, js.Conn(), func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		s, err := js.Stream(ctx, stream)
 		if err != nil {
 			return nil, err
@@ -117,19 +116,5 @@ func Info(ctx context.Context, js jetstream.JetStream, stream string) (*jetstrea
 
 // Open returns a stream's handle, by which it can be purged.
 func Open(ctx context.Context, js jetstream.JetStream, stream string) (jetstream.Stream, error) {
-	return Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, stream) })
-}
-
-// Asked asks NATS for what can be asked again. It bounds each wait: nats.go waits as
-// long as ctx, when that has an end. ErrCut when no answer came.
-func Asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
-	for range tries {
-		asked, done := bounded(ctx)
-		answer, err = ask(asked)
-		err = done(err)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			break
-		}
-	}
-	return answer, unanswered(ctx, err)
+	return Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, stream) })
 }

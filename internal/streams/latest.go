@@ -18,7 +18,7 @@ import (
 const maxLatest = 512
 
 // A replica that is behind the leader's end is asked again after behindPause, for
-// behindTime in all.
+// behindTime in all. Then the leader is asked: one that was frozen answers late, and is far behind then.
 const (
 	behindPause = 50 * time.Millisecond
 	behindTime  = time.Second
@@ -30,7 +30,7 @@ const (
 // watcher would not do: while a key is written it may pass it over.
 func Latest(ctx context.Context, js jetstream.JetStream, stream, filter string, f func(*Message) error) error {
 	msgs, tooMany, err := latest(ctx, js, stream, []string{filter}, lasts{})
-	if !tooMany && !errors.Is(err, errUnclear) {
+	if !tooMany && !unfit(err) {
 		if err != nil {
 			return fmt.Errorf("streams: last messages of %s in %s: %w", filter, stream, err)
 		}
@@ -67,7 +67,7 @@ type lasts struct{ after, floor uint64 }
 func latestOf(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, l lasts, f func(*Message) error) error {
 	for some := range slices.Chunk(subjects, maxLatest) {
 		msgs, _, err := latest(ctx, js, stream, some, l)
-		if errors.Is(err, errUnclear) {
+		if unfit(err) {
 			msgs, err = oneByOne(ctx, js, stream, some, l.after)
 		}
 		if err != nil {
@@ -79,6 +79,12 @@ func latestOf(ctx context.Context, js jetstream.JetStream, stream string, subjec
 	}
 	return nil
 }
+
+// errBehind: a replica does not have yet what the leader has.
+var errBehind = errors.New("a replica is behind the leader")
+
+// unfit reports whether a replica's answer will not do, and the leader has to be asked for each subject.
+func unfit(err error) bool { return errors.Is(err, errUnclear) || errors.Is(err, errBehind) }
 
 func each(msgs []*Message, f func(*Message) error) error {
 	for _, m := range msgs {
@@ -140,7 +146,7 @@ func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects
 		case e.pending > 0:
 			return nil, false, cut(ctx, fmt.Errorf("NATS left out %d last messages", e.pending))
 		case time.Since(begun) > behindTime:
-			return nil, false, cut(ctx, fmt.Errorf("a replica is behind: it has %s up to message %d, the leader up to %d", stream, e.upTo, l.floor))
+			return nil, false, errBehind
 		}
 		if err := wait(ctx, behindPause); err != nil {
 			return nil, false, err

@@ -12,12 +12,12 @@ import (
 // nats.go waits as long as ctx, when that has an end. ErrCut when no answer came, and
 // then it is not known whether the change was made.
 func Once[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	asked, done := bounded(ctx)
+	asked, done := bounded(ctx, silence)
 	answer, err := ask(asked)
 	return answer, unanswered(ctx, done(err))
 }
 
 // Bucket opens the registry's bucket.
 func Bucket(ctx context.Context, js jetstream.JetStream) (jetstream.KeyValue, error) {
-	return Asked(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
+	return Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
 }

@@ -14,7 +14,7 @@ import (
 // OwnRights asks the server as whom a connection is known, and what that user may do; nil where it may do everything.
 // ErrNoRights where the server does not say.
 func OwnRights[Rights any](ctx context.Context, nc *nats.Conn) (user string, rights *Rights, err error) {
-	asked, done := bounded(ctx)
+	asked, done := bounded(ctx, silence)
 	m, err := nc.RequestWithContext(asked, schemas.SubjectOwnRights, nil)
 	if err = done(err); err != nil {
 		if errors.Is(err, nats.ErrNoResponders) {

@@ -53,11 +53,10 @@ func newPuller(ctx context.Context, js jetstream.JetStream, stream string, r Ran
 	case r.LastPerSubject:
 		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
 	}
-	asked, cancel := context.WithTimeout(ctx, silence) // nats.go waits as long as ctx, without its own bound
-	defer cancel()
-	cons, err := js.CreateConsumer(asked, stream, cfg)
+	// Each time under another name, and so on another server: one that nobody has ends by itself.
+	cons, err := Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Consumer, error) { return js.CreateConsumer(ctx, stream, cfg) })
 	if err != nil {
-		return nil, unanswered(ctx, err)
+		return nil, err
 	}
 	info := cons.CachedInfo()
 	p := &puller{js: js, stream: stream, name: info.Name, pending: info.NumPending, inbox: js.Conn().NewInbox(), answers: make(chan *nats.Msg, 2*ahead+16)}
