@@ -153,6 +153,8 @@ type missed struct {
 	unknown []string
 	// purge are erasures whose frames and dead letters were purged since.
 	purge []Erasure
+	// redact are erasures that were redacted or forgotten since, and name persons again.
+	redact []Erasure
 }
 
 // Erasure names one of a topic.
@@ -181,6 +183,9 @@ func miss(newer, here map[string]schemas.LedgerCopy, topics map[string]bool) (m 
 		if topics[e.Topic] && e.Purged != nil && old.Purged == nil && (!e.Redacted || old.ID != "") {
 			m.purge = append(m.purge, Erasure{e.Topic, e.ID})
 		}
+		if topics[e.Topic] && e.Redacted && old.ID != "" && !old.Redacted {
+			m.redact = append(m.redact, Erasure{e.Topic, e.ID})
+		}
 		switch {
 		case !topics[e.Topic], old.State == ledger.Erased: // no row of it can be there
 			continue
@@ -195,7 +200,9 @@ func miss(newer, here map[string]schemas.LedgerCopy, topics map[string]bool) (m 
 	}
 	slices.SortFunc(m.enter, func(a, b ledger.Erasure) int { return strings.Compare(a.ID, b.ID) })
 	slices.Sort(m.unknown)
-	slices.SortFunc(m.purge, func(a, b Erasure) int { return strings.Compare(a.ID, b.ID) })
+	for _, of := range [][]Erasure{m.purge, m.redact} {
+		slices.SortFunc(of, func(a, b Erasure) int { return strings.Compare(a.ID, b.ID) })
+	}
 	return m, nil
 }
 
@@ -215,6 +222,9 @@ type Entered struct {
 	Unknown []string
 	// Purge are those whose frames and dead letters were purged since: they are to be purged again once they ended (Eraser.Purge).
 	Purge []Erasure
+	// Redact are those that were redacted or forgotten since, and name persons again: they are to be redacted again once they ended
+	// (Eraser.RedactAgain).
+	Redact []Erasure
 }
 
 // EnterLedger enters the erasures of a newer ledger that the restored registry lacks. From then on no reader gives out what they
@@ -237,7 +247,7 @@ func EnterLedger(ctx context.Context, reg *registry.Registry, newer *Ledger) (En
 	if err != nil {
 		return Entered{}, err
 	}
-	out := Entered{Unknown: m.unknown, Purge: m.purge}
+	out := Entered{Unknown: m.unknown, Purge: m.purge, Redact: m.redact}
 	for i := range m.enter {
 		e := &m.enter[i]
 		next := renewed(e)

@@ -36,8 +36,8 @@ func TestMissed(t *testing.T) {
 	}
 	here := ledgerOf(entryOf(t, 5, e("ended", "app", ledger.Erased, false)), entryOf(t, 2, e("waiting", "app", ledger.Waiting, false)),
 		entryOf(t, 2, e("hidden", "app", ledger.Waiting, false)), entryOf(t, 9, e("same", "app", ledger.Waiting, false)),
-		entryOf(t, 2, e("dropped", "app", ledger.Waiting, false)))
-	newer := ledgerOf(entryOf(t, 7, e("ended", "app", ledger.Erased, true)), entryOf(t, 6, e("waiting", "app", ledger.Erased, false)),
+		entryOf(t, 2, e("dropped", "app", ledger.Waiting, false)), entryOf(t, 8, e("already", "app", ledger.Erased, true)))
+	newer := ledgerOf(entryOf(t, 9, e("already", "app", ledger.Erased, true)), entryOf(t, 7, e("ended", "app", ledger.Erased, true)), entryOf(t, 6, e("waiting", "app", ledger.Erased, false)),
 		entryOf(t, 6, e("hidden", "app", ledger.Erased, true)), entryOf(t, 9, e("same", "app", ledger.Waiting, false)),
 		schemas.LedgerCopy{Key: schemas.LedgerKey("app", "forgotten"), Count: 3}, schemas.LedgerCopy{Key: schemas.LedgerKey("app", "dropped"), Count: 8},
 		entryOf(t, 4, e("new", "app", ledger.Erased, false)), entryOf(t, 4, e("unknown", "app", ledger.Erased, true)), entryOf(t, 4, e("elsewhere", "gone", ledger.Erased, false)))
@@ -57,6 +57,9 @@ func TestMissed(t *testing.T) {
 	}
 	if fmt.Sprint(m.unknown) != "[forgotten of topic app unknown of topic app]" {
 		t.Errorf("unknown are %v", m.unknown)
+	}
+	if fmt.Sprint(m.redact) != "[{app dropped} {app ended} {app hidden}]" {
+		t.Errorf("to be redacted again are %v", m.redact)
 	}
 	old := m.enter[2]
 	old.Bounds, old.Rows = map[schemas.Shard]uint64{3: 4}, 7

@@ -49,10 +49,16 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, 
 	if err := x.unneeded(ctx, &e); err != nil {
 		return e, err
 	}
-	if err := x.uncopied(ctx, &e); err != nil {
-		return e, err
+	return x.redact(ctx, &e)
+}
+
+// redact is Redact of an entry that is not needed.
+func (x *Eraser) redact(ctx context.Context, e *ledger.Erasure) (ledger.Erasure, error) {
+	topic, id := e.Topic, e.ID
+	if err := x.uncopied(ctx, e); err != nil {
+		return *e, err
 	}
-	e, err = x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
+	done, err := x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
 		if e.Redacted {
 			return false
 		}
@@ -60,9 +66,9 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, 
 		return true
 	})
 	if err != nil {
-		return e, err
+		return done, err
 	}
-	return e, x.clearThird(ctx, topic, id)
+	return done, x.clearThird(ctx, topic, id)
 }
 
 // unneeded says with an error why an entry is still needed: what keeps its events

@@ -1,0 +1,77 @@
+package erasure
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// RedactAgain redacts an erasure whose names came back with a backup from before it was redacted. What the streams have of its time came back
+// too, with events of others. So it purges the erasure's events, opens what is left and redacts where none of that is among them. Else it
+// is ErrHeld, and Redact does it later. It is for an Almanac that is not served yet: nothing is sent meanwhile.
+func (x *Eraser) RedactAgain(ctx context.Context, topic, id string) error {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil || e.Redacted {
+		return err
+	}
+	left, err := x.left(ctx, &e)
+	if err == nil && left > 0 {
+		if e, err = x.Purge(ctx, topic, id); err == nil {
+			left, err = x.left(ctx, &e)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		return fmt.Errorf("%w: %d messages at the ends of shards and lanes have its events; they go once others follow them", ErrHeld, left)
+	}
+	_, err = x.redact(ctx, &e)
+	return err
+}
+
+// left counts the messages of streams that have events of an erasure. It opens each of its time.
+func (x *Eraser) left(ctx context.Context, e *ledger.Erasure) (n uint64, err error) {
+	if e.State != ledger.Erased {
+		return 0, fmt.Errorf("%w: erasure %s is %s; resume it first", ErrRequest, e.ID, e.State)
+	}
+	t, err := x.cfg.Registry.Topic(ctx, e.Topic)
+	if err != nil {
+		return 0, err
+	}
+	count := func(found []hit) error {
+		n += uint64(len(found))
+		return nil
+	}
+	err = x.hits(ctx, e, &t, schemas.StreamShards, schemas.ShardsFilter(e.Topic), func(msg *streams.Message) bool {
+		p, err := schemas.ParsePlaced(msg.Header)
+		return err == nil && e.Means(p.Source())
+	}, count)
+	if err != nil {
+		return 0, err
+	}
+	err = x.hits(ctx, e, &t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) bool {
+		if e.Means(inEvents(msg)) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
+			n++
+		}
+		return e.Means(inEvents(msg))
+	}, count)
+	if err != nil {
+		return 0, err
+	}
+	if e.Front != "" {
+		front, err := x.frontHolding(ctx, e)
+		if err != nil {
+			return 0, err
+		}
+		n += front.Messages
+	}
+	err = x.deadLetters(ctx, e, &t, func(*streams.Message) error {
+		n++
+		return nil
+	})
+	return n, err
+}
