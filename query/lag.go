@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,8 @@ func (r *Reader) lagStored(ctx context.Context, lag *Lag, now time.Time) error {
 const maxLooks = 16
 
 // oldest is the time of the first frame that is not stored. It is read once for each time that a shard falls behind; from then
-// on it is remembered until that frame is stored. Zero: all are stored.
+// on it is remembered until that frame is stored. Zero: all are stored. Where more than maxLooks shards fell behind since
+// the report before, those that are left are read by the next ones, and until then it is the oldest that is known.
 func (r *Reader) oldest(ctx context.Context, topic string, left []streams.Tail, heads map[schemas.Shard]uint64) (oldest time.Time, err error) {
 	r.known.mu.Lock()
 	maps.DeleteFunc(r.known.waits, func(ref schemas.ShardRef, w waiting) bool {
@@ -194,25 +196,33 @@ func (r *Reader) oldest(ctx context.Context, topic string, left []streams.Tail, 
 	})
 	have := maps.Clone(r.known.waits)
 	r.known.mu.Unlock()
-	looks := 0
-	for _, t := range left {
-		w, ok := have[t.Ref]
-		if !ok {
-			w = waiting{heads[t.Ref.ID] + 1, time.Now()}
-			if looks++; looks <= maxLooks {
-				if w.since, err = r.frameTime(ctx, t, w.pos); err != nil {
-					return oldest, err
-				}
-			}
-			r.known.mu.Lock()
-			r.known.waits[t.Ref] = w
-			r.known.mu.Unlock()
+	for _, t := range looks(left, have) {
+		w := waiting{pos: heads[t.Ref.ID] + 1}
+		if w.since, err = r.frameTime(ctx, t, w.pos); err != nil {
+			return oldest, err
 		}
-		if oldest.IsZero() || w.since.Before(oldest) {
+		have[t.Ref] = w
+		r.known.mu.Lock()
+		r.known.waits[t.Ref] = w
+		r.known.mu.Unlock()
+	}
+	for _, t := range left {
+		if w, ok := have[t.Ref]; ok && (oldest.IsZero() || w.since.Before(oldest)) {
 			oldest = w.since
 		}
 	}
 	return oldest, nil
+}
+
+// looks chooses the shards whose first frame that is not stored is looked at now: of those that are not remembered, the ones that have
+// been quiet for longest, whose frames are the oldest where a sink left them.
+func looks(left []streams.Tail, have map[schemas.ShardRef]waiting) []streams.Tail {
+	unseen := slices.DeleteFunc(slices.Clone(left), func(t streams.Tail) bool {
+		_, ok := have[t.Ref]
+		return ok
+	})
+	slices.SortFunc(unseen, func(a, b streams.Tail) int { return cmp.Compare(a.Seq, b.Seq) })
+	return unseen[:min(len(unseen), maxLooks)]
 }
 
 // frameTime is when the first frame of a shard from a position on was routed.
