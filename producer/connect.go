@@ -148,8 +148,8 @@ func asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (an
 	return answer, fmt.Errorf("NATS did not answer: %w; see whether it runs, then start again", err)
 }
 
-// readTopic reads a topic's descriptor from the registry, unless that is of another format: events are not written then, which its readers
-// could not read.
+// readTopic reads a topic's descriptor from the registry, unless that is of another format, whose readers could not read the events, or is
+// being restored.
 func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, error) {
 	unknown := func(why string) (schemas.Topic, error) {
 		return schemas.Topic{}, fmt.Errorf("%w %q: %s Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, name, why, name)
@@ -169,7 +169,7 @@ func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, 
 	if err != nil {
 		return schemas.Topic{}, fmt.Errorf("cannot read the registry: %w", err)
 	}
-	if err := schemas.CheckFormat(bucket.Metadata(), nc.ConnectedUrlRedacted()); err != nil {
+	if err := schemas.CheckBucket(bucket.Metadata(), nc.ConnectedUrlRedacted()); err != nil {
 		return schemas.Topic{}, err
 	}
 	entry, err := asked(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return kv.Get(ctx, schemas.TopicKey(name)) })

@@ -74,6 +74,8 @@ const (
 	// SubjectsWaiting is of no stream.
 	SubjectsWaiting = tokenWaiting + ".*"
 	// SubjectOwnRights is NATS's own: it answers a connection with what its user may do.
+	// SubjectRestoring is of StreamRestoring, for a stream must have one. Nothing is published there.
+	SubjectRestoring = "almanac.restoring"
 	SubjectOwnRights = "$SYS.REQ.USER.INFO"
 )
 

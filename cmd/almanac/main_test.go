@@ -38,6 +38,9 @@ const coldCrashEnv = "TEST_ALMANAC_COLD_CRASH"
 // coldEveryEnv is how far apart the rounds of a command of a test are that move shards.
 const coldEveryEnv = "TEST_ALMANAC_COLD_EVERY"
 
+// restoreCrashEnv is the step of a restore after which a command of a test kills itself.
+const restoreCrashEnv = "TEST_ALMANAC_RESTORE_CRASH"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		if apart, err := time.ParseDuration(os.Getenv(stateApartEnv)); err == nil {
@@ -53,10 +56,17 @@ func TestMain(m *testing.M) {
 				}
 			}
 		}
+		if at := os.Getenv(restoreCrashEnv); at != "" {
+			restoreStep = func(step string) {
+				if step == at {
+					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				}
+			}
+		}
 		main()
 		return
 	}
-	if os.Getenv(backupsEnv)+os.Getenv(coldKillsEnv) != "" {
+	if os.Getenv(backupsEnv)+os.Getenv(backupLargeEnv)+os.Getenv(coldKillsEnv) != "" {
 		maxWait = 20 * time.Minute
 	}
 	embeddedtest.Main(m)

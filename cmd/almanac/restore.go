@@ -74,6 +74,7 @@ type restoring struct {
 	// live: who knows of all is there to be asked, by what --ledger names.
 	live   bool
 	ledger string
+	named  []string // what is said of erasures that name persons again
 
 	// the target
 	connect func(user, name string) (*nats.Conn, error)
@@ -154,7 +155,7 @@ func (a *app) restore(ctx context.Context, cmd *cobra.Command, args []string) er
 		return err
 	}
 	defer nc.Close()
-	err = backup.Restore(ctx, backup.RestoreConfig{NC: nc, DB: r.db, Store: r.store, Files: r.files, Limits: r.limits, Only: r.only, Progress: draw}, r.m)
+	err = backup.Restore(ctx, backup.RestoreConfig{NC: nc, DB: r.db, Store: r.store, Files: r.files, Limits: r.limits, Only: r.only, Progress: draw, Step: restoreStep}, r.m)
 	end()
 	if err != nil {
 		return err

@@ -27,10 +27,21 @@ const storedStall = 30 * time.Second
 // mostRounds bounds how often a restore carries out what was erased while it ran: the second round takes seconds.
 const mostRounds = 5
 
+// restoreStep is called after each step of a restore. Tests kill the process there.
+var restoreStep = func(string) {}
+
+// The steps after those of backup.Restore.
+const (
+	stepEntered  = "entered"
+	stepStored   = "stored"
+	stepProven   = "proven"
+	stepUnmarked = "unmarked"
+)
+
 // finish makes of restored servers an Almanac that may be served: no lease of who was alive, the erasures that were
 // entered since, what was on its way stored, and all of it proven.
 func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
-	reg, err := registry.Setup(ctx, nc, r.limits)
+	reg, err := registry.SetupRestored(ctx, nc, r.limits)
 	if err != nil {
 		return err
 	}
@@ -42,6 +53,7 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 	if err != nil {
 		return err
 	}
+	restoreStep(stepEntered)
 	r.db.MeantFor(reg)
 	if _, err := r.db.Adopt(ctx); err != nil {
 		return err
@@ -76,6 +88,7 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 		if err := r.storeRest(ctx, nc, reg, x, topics, entered.Purge); err != nil {
 			return err
 		}
+		restoreStep(stepStored)
 		if n := len(entered.Erasures); n > 0 {
 			r.a.note("carried out, since the backup does not have them: %s", counted(n, "erasure"))
 		}
@@ -90,6 +103,7 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 			return err
 		}
 		all.Unknown = entered.Unknown
+		all.Redact = entered.Redact
 		if len(entered.Erasures)+len(entered.Purge) == 0 {
 			break
 		}
@@ -97,7 +111,15 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 			return fmt.Errorf("persons are erased there as fast as they are erased here: end that for a moment, and restore again; %s are entered and not carried out", counted(len(entered.Erasures), "erasure"))
 		}
 	}
+	restoreStep(stepProven)
+	if err := r.redact(ctx, x, all.Redact); err != nil {
+		return err
+	}
 	if err := r.db.UnmarkRestore(ctx); err != nil {
+		return err
+	}
+	restoreStep(stepUnmarked)
+	if err := registry.EndRestore(ctx, reg.JetStream()); err != nil {
 		return err
 	}
 	nc.Close() // before its server ends
@@ -119,6 +141,26 @@ func (r *restoring) enter(ctx context.Context, reg *registry.Registry) (backup.E
 		}
 	}
 	return backup.EnterLedger(ctx, reg, &r.since)
+}
+
+// redact redacts again what names persons again. What has to wait is named at the end.
+func (r *restoring) redact(ctx context.Context, x *erasure.Eraser, again []backup.Erasure) error {
+	done := 0
+	for _, e := range again {
+		err := x.RedactAgain(ctx, e.Topic, e.ID)
+		if errors.Is(err, erasure.ErrHeld) {
+			r.named = append(r.named, fmt.Sprintf("the erasure %s of topic %s was redacted since the backup, and names again whom it erased: %v. Then run `almanac erase resume %s --purge`, and `almanac erase redact %s --yes`, which says how long it has to wait", e.ID, e.Topic, err, e.ID, e.ID))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		done++
+	}
+	if done > 0 {
+		r.a.note("redacted again, since the backup has their names: %s", counted(done, "erasure"))
+	}
+	return nil
 }
 
 // sayCold names topics whose closed shards are to move while the target has no cold volume: their rows are on the first one.
@@ -150,6 +192,9 @@ func (r *restoring) say(rep *verify.Report, entered backup.Entered) error {
 	for _, u := range entered.Unknown {
 		a.note("the erasure %s was redacted since the backup, or removed with its topic: whom it named is not known, and what it named may be here. Enter it again with `almanac erase`", u)
 	}
+	for _, n := range r.named {
+		a.note("%s", n)
+	}
 	a.note("erasures are known until %s: what was erased later is here again; enter those erasures once more", r.since.At.Format(time.RFC3339))
 	a.note("as of %s: every event that was acknowledged up to then, and no later one; documents and timers as of %s",
 		r.m.Point.Format(time.RFC3339Nano), r.m.Fronts.Format(time.RFC3339Nano))
@@ -158,7 +203,7 @@ func (r *restoring) say(rep *verify.Report, entered backup.Entered) error {
 		return errPartial
 	}
 	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter")
-	if len(entered.Unknown) > 0 {
+	if len(entered.Unknown)+len(r.named) > 0 {
 		return errPartial
 	}
 	return nil
@@ -262,7 +307,7 @@ func (r *restoring) part(ctx context.Context, user, name string) (connected, err
 	if err != nil {
 		return connected{}, err
 	}
-	reg, err := registry.Open(ctx, nc)
+	reg, err := registry.OpenRestored(ctx, nc)
 	if err != nil {
 		nc.Close()
 		return connected{}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // natsTrouble is why a connection cannot be used now.
@@ -54,8 +55,11 @@ func stalled(p *pool.Pool) []ops.Reason {
 // waitsFor is what a start that failed, and is tried again, waits for.
 func waitsFor(err error) ops.Reason {
 	word := ops.Away
-	if errors.Is(err, tables.ErrAccount) {
+	switch {
+	case errors.Is(err, tables.ErrAccount):
 		word = ops.Unaccepted
+	case errors.Is(err, schemas.ErrRestoring):
+		word = ops.Recovering
 	}
 	return ops.Because(word, "not ready yet, trying again: %s", inWords(err))
 }

@@ -99,7 +99,7 @@ func sends() []string {
 
 // reads is what it takes to read streams, and to ask what the user may do: NATS cannot narrow it to a topic, for a batched read names its filter in its body.
 func reads() []string {
-	p := join(api("STREAM.INFO", Streams...), api("DIRECT.GET", Streams...), api("STREAM.MSG.GET", Streams...), []string{schemas.SubjectOwnRights})
+	p := join(api("STREAM.INFO", Streams...), api("STREAM.INFO", schemas.StreamRestoring), api("DIRECT.GET", Streams...), api("STREAM.MSG.GET", Streams...), []string{schemas.SubjectOwnRights})
 	for _, s := range Streams {
 		p = append(p, apiPrefix+"DIRECT.GET."+s+".>",
 			apiPrefix+"CONSUMER.CREATE."+s+".*", apiPrefix+"CONSUMER.CREATE."+s+".*.>",

@@ -11,12 +11,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// RestoreConfig is where a backup is put. All but Progress are required.
+// RestoreConfig is where a backup is put. All but Only, Progress and Step are required.
 type RestoreConfig struct {
 	NC *nats.Conn
 	// DB is of the target, and not meant for an engine yet.
@@ -29,6 +30,22 @@ type RestoreConfig struct {
 	// Only are the topics that are restored. Default: all.
 	Only     Only
 	Progress func(Progress)
+	// Step is told of each step that was done, for tests that end the process there.
+	Step func(string)
+}
+
+// What Step is told; of a stream its name follows.
+const (
+	StepBegun  = "begun" // in NATS
+	StepMarked = "marked"
+	StepTables = "tables"
+	StepStream = "stream "
+)
+
+func (c *RestoreConfig) step(name string) {
+	if c.Step != nil {
+		c.Step(name)
+	}
 }
 
 func (c *RestoreConfig) tell(what string, bytes int64) {
@@ -37,9 +54,10 @@ func (c *RestoreConfig) tell(what string, bytes int64) {
 	}
 }
 
-// Restore puts a backup into empty servers: tables, then streams, the registry last. It leaves its mark, which the caller
-// takes away (tables.DB.UnmarkRestore) once nothing is left to do. Where the mark is there already, it goes on: a stream is
-// left as it is, which must be whole, and tables are made again until the registry is there.
+// Restore puts a backup into empty servers: tables, then streams, the registry last. It leaves its marks, which the caller
+// takes away (tables.DB.UnmarkRestore, and then registry.EndRestore) once nothing is left to do. Until then no part starts on the
+// servers. Where the marks are there already, it goes on: a stream is left as it is, which must be whole, and tables are made
+// again until the registry is there.
 //
 // The backup's files must have been compared with their digests (Store.Check).
 func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
@@ -47,29 +65,15 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	here, err := existing(ctx, js, m)
+	t, err := cfg.look(ctx, js, m)
 	if err != nil {
 		return err
 	}
-	marked, err := cfg.DB.BeingRestored(ctx)
+	whole, err := t.admits(m.Name())
 	if err != nil {
 		return err
 	}
-	held, err := cfg.DB.All(ctx)
-	if err != nil {
-		return err
-	}
-	if !marked && len(here)+len(held) > 0 {
-		return notEmpty(here, held)
-	}
-	of, err := cfg.DB.RestoredFrom(ctx)
-	if err != nil {
-		return err
-	}
-	if marked && of != m.Name() {
-		return fmt.Errorf("%w: a restore of %s was begun there: end that one, by its file, or name servers that have nothing of Almanac", ErrNotEmpty, of)
-	}
-	if here[schemas.KVStream] {
+	if whole {
 		return cfg.finished(ctx, js, m)
 	}
 	only, err := cfg.Only.selects(ctx, cfg.Store, m)
@@ -81,10 +85,17 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 		return err
 	}
 	defer release()
+	if !t.begun {
+		if err := registry.BeginRestore(ctx, js, m.Name(), cfg.Limits.Replicas); err != nil {
+			return err
+		}
+	}
+	cfg.step(StepBegun)
 	if err := cfg.DB.MarkRestore(ctx, m.Name()); err != nil {
 		return err
 	}
-	for _, h := range held {
+	cfg.step(StepMarked)
+	for _, h := range t.tables {
 		if err := cfg.DB.DropForRestore(ctx, h.Name); err != nil {
 			return err
 		}
@@ -92,16 +103,20 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 	if err := cfg.tables(ctx, m); err != nil {
 		return err
 	}
+	cfg.step(StepTables)
 	for i := range m.Streams {
 		if s := &m.Streams[i]; s.Name != schemas.KVStream {
-			if err := cfg.stream(ctx, js, s, &only); err != nil {
+			if err := cfg.stream(ctx, js, s, &only, m.Name()); err != nil {
 				return err
 			}
+			cfg.step(StepStream + s.Name)
 		}
 	}
 	for i := range m.Streams {
 		if s := &m.Streams[i]; s.Name == schemas.KVStream {
-			return cfg.stream(ctx, js, s, &only)
+			err := cfg.stream(ctx, js, s, &only, m.Name())
+			cfg.step(StepStream + s.Name)
+			return err
 		}
 	}
 	return fmt.Errorf("%w: it does not have the registry", ErrTorn)
@@ -119,32 +134,6 @@ func (c *RestoreConfig) finished(ctx context.Context, js jetstream.JetStream, m 
 		}
 	}
 	return nil
-}
-
-// existing are the streams of the backup that the target has.
-func existing(ctx context.Context, js jetstream.JetStream, m *Manifest) (map[string]bool, error) {
-	here := map[string]bool{}
-	for i := range m.Streams {
-		_, err := streams.Open(ctx, js, m.Streams[i].Name)
-		switch {
-		case err == nil:
-			here[m.Streams[i].Name] = true
-		case !errors.Is(err, jetstream.ErrStreamNotFound):
-			return nil, fmt.Errorf("backup: stream %s: %w", m.Streams[i].Name, err)
-		}
-	}
-	return here, nil
-}
-
-func notEmpty(here map[string]bool, held []tables.Held) error {
-	var has []string
-	for name := range here {
-		has = append(has, "the stream "+name)
-	}
-	for _, h := range held {
-		has = append(has, "the table "+h.Name)
-	}
-	return fmt.Errorf("%w: it has %s. Nothing was changed: name servers or a data directory that have nothing of Almanac", ErrNotEmpty, has[0])
 }
 
 func (c *RestoreConfig) tables(ctx context.Context, m *Manifest) error {
@@ -195,7 +184,7 @@ func (c *RestoreConfig) lay(ctx context.Context, dir string, f File) error {
 	return errors.Join(c.Store.Copy(ctx, w, f.Object), w.Close())
 }
 
-func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *Stream, only *selection) error {
+func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *Stream, only *selection, of string) error {
 	info, err := streams.Info(ctx, js, s.Name)
 	if err == nil { // of a restore that was killed
 		return halfRestored(s, &info.State)
@@ -203,7 +192,7 @@ func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *S
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	config, most, err := c.adapted(s)
+	config, most, err := c.adapted(s, of)
 	if err != nil {
 		return err
 	}
@@ -249,7 +238,7 @@ func halfRestored(s *Stream, is *jetstream.StreamState) error {
 }
 
 // adapted is the configuration of a stream for the target, and its bound: no larger than the target's, unless the stream is.
-func (c *RestoreConfig) adapted(s *Stream) (config json.RawMessage, most int64, err error) {
+func (c *RestoreConfig) adapted(s *Stream, of string) (config json.RawMessage, most int64, err error) {
 	var holds int64
 	for _, f := range s.Files {
 		holds += f.Size
@@ -271,6 +260,21 @@ func (c *RestoreConfig) adapted(s *Stream) (config json.RawMessage, most int64, 
 	}
 	config, err = withConfig(s.Config, func(cfg map[string]any) {
 		cfg["num_replicas"], cfg["max_bytes"] = max(c.Limits.Replicas, 1), most
+		if s.Name == schemas.KVStream {
+			cfg["metadata"] = restoringMetadata(cfg["metadata"], of)
+		}
 	})
 	return config, most, err
+}
+
+// restoringMetadata are those of the registry's bucket until the restore of a backup has ended.
+func restoringMetadata(had any, of string) map[string]string {
+	metadata := map[string]string{}
+	if had, ok := had.(map[string]any); ok {
+		for key, v := range had {
+			metadata[key] = fmt.Sprint(v)
+		}
+	}
+	schemas.MarkRestoring(metadata, of)
+	return metadata
 }

@@ -157,7 +157,7 @@ func TestStreamIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore := RestoreConfig{NC: target.NC(), Store: c.Store, Limits: schemas.StreamLimits{ShardsBytes: 32 << 20, Replicas: 1}}
-	if err := restore.stream(t.Context(), there, &s, &selection{}); err != nil {
+	if err := restore.stream(t.Context(), there, &s, &selection{}, "a.backup"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := streams.Info(t.Context(), there, config.Name)
@@ -173,7 +173,7 @@ func TestStreamIsRestored(t *testing.T) {
 	if ack, err := there.Publish(t.Context(), subject, nil); err != nil || ack.Sequence != 21 {
 		t.Errorf("the next is %+v, %v", ack, err)
 	}
-	if err := restore.stream(t.Context(), there, &s, &selection{}); err == nil {
+	if err := restore.stream(t.Context(), there, &s, &selection{}, "a.backup"); err == nil {
 		t.Error("a stream with a message of its own was taken for that of the backup")
 	}
 }

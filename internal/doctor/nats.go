@@ -23,7 +23,7 @@ func (c *check) nats(ctx context.Context) bool {
 	if err != nil {
 		do := "start the server, or give another by --nats"
 		switch {
-		case errors.Is(err, registry.ErrNoRegistry):
+		case errors.Is(err, registry.ErrNoRegistry), errors.Is(err, schemas.ErrRestoring): // which says what to do
 			do = ""
 		case isStoreOff(err):
 			do = doStoreOff

@@ -93,7 +93,8 @@
 //
 // # Failures
 //
-// The bucket's metadata has the number of the format. Open, Setup and CreateBucket refuse another, schemas.ErrFormat, before they change anything.
+// The bucket's metadata has the number of the format. Open, Setup and CreateBucket refuse another, schemas.ErrFormat, before they change anything. So they do
+// while a backup is being restored into the server, schemas.ErrRestoring: the bucket's metadata name it, and until the bucket is there an empty stream does.
 //
 // A lost race is ErrConflict: read again. A lost bucket is ErrNoRegistry, and Setup makes it
 // again from its copies. Where these are lost too it is ErrLost where SHARDS holds frames: nothing

@@ -11,15 +11,39 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// checkFormat refuses a server on which another format is kept, before anything is read or written there. A server
-// without a bucket keeps none yet.
-func checkFormat(ctx context.Context, js jetstream.JetStream) error {
+// caller tells the restore itself, which works on what is not whole yet, from parts that open a registry and those that would make one.
+type caller int
+
+const (
+	opens caller = iota
+	makes
+	theRestore
+)
+
+// checkServer refuses a server on which another format is kept, or a restore has not ended, before anything is read or written there.
+// A server without a bucket does not keep a format yet.
+func checkServer(ctx context.Context, js jetstream.JetStream, by caller) error {
+	server := js.Conn().ConnectedUrlRedacted()
 	s, err := streams.Open(ctx, js, schemas.KVStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil
+		if by == theRestore {
+			return nil
+		}
+		// The bucket is restored last.
+		of, err := streams.Open(ctx, js, schemas.StreamRestoring)
+		if errors.Is(err, jetstream.ErrStreamNotFound) || by == opens && errors.Is(err, streams.ErrDenied) { // which finds no bucket then
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("registry: whether a restore was begun on %s: %w", server, err)
+		}
+		return schemas.CheckRestored(of.CachedInfo().Config.Metadata, server)
 	}
 	if err != nil {
-		return fmt.Errorf("registry: bucket %q on %s: %w", schemas.Bucket, js.Conn().ConnectedUrlRedacted(), err)
+		return fmt.Errorf("registry: bucket %q on %s: %w", schemas.Bucket, server, err)
 	}
-	return schemas.CheckFormat(s.CachedInfo().Config.Metadata, js.Conn().ConnectedUrlRedacted())
+	if by == theRestore {
+		return schemas.CheckFormat(s.CachedInfo().Config.Metadata, server)
+	}
+	return schemas.CheckBucket(s.CachedInfo().Config.Metadata, server)
 }

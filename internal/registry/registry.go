@@ -34,12 +34,14 @@ func (r *Registry) Skipping(odd func(error)) *Registry {
 }
 
 // Open binds to an existing registry.
-func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) {
+func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) { return openBy(ctx, nc, opens) }
+
+func openBy(ctx context.Context, nc *nats.Conn, by caller) (*Registry, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(ctx, js); err != nil {
+	if err := checkServer(ctx, js, by); err != nil {
 		return nil, err
 	}
 	kv, err := streams.Bucket(ctx, js)
@@ -62,11 +64,15 @@ func (r *Registry) JetStream() jetstream.JetStream { return r.js }
 // that exist, and opens the registry. It may run any number of times, from any
 // number of processes.
 func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Registry, error) {
+	return setup(ctx, nc, limits, makes)
+}
+
+func setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits, by caller) (*Registry, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(ctx, js); err != nil {
+	if err := checkServer(ctx, js, by); err != nil {
 		return nil, err
 	}
 	for _, cfg := range schemas.Streams(limits) {
@@ -80,7 +86,7 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 	if err := checkLost(ctx, js); err != nil {
 		return nil, err
 	}
-	return CreateBucket(ctx, nc, limits)
+	return makeBuckets(ctx, nc, limits, by)
 }
 
 // get reads one entry into v and returns its revision. A key that was deleted is

@@ -65,11 +65,15 @@ func checkLost(ctx context.Context, js jetstream.JetStream) error {
 // either lost, and opens the registry. Setup refuses to where SHARDS holds frames and no copy
 // knows a topic: see ErrLost.
 func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Registry, error) {
+	return makeBuckets(ctx, nc, limits, makes)
+}
+
+func makeBuckets(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits, by caller) (*Registry, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(ctx, js); err != nil {
+	if err := checkServer(ctx, js, by); err != nil {
 		return nil, err
 	}
 	for _, cfg := range []jetstream.KeyValueConfig{schemas.CopiesBucket(limits), schemas.RegistryBucket(limits)} {
@@ -77,7 +81,7 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 			return nil, err
 		}
 	}
-	r, err := Open(ctx, nc)
+	r, err := openBy(ctx, nc, by)
 	if err != nil {
 		return nil, err
 	}
