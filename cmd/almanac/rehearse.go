@@ -29,9 +29,10 @@ type rehearsal struct {
 	faults   []error
 	warnings []string
 	// alive says which process of these settings runs; empty: none. It has its ports, which is right: own are those that are
-	// known, nil for any.
+	// known, and all of them unless partly.
 	alive  string
 	own    map[string]bool
+	partly bool
 	opened []io.Closer
 }
 
@@ -41,9 +42,19 @@ func (r *rehearsal) fault(err error) {
 	}
 }
 
-// taken reports whether an address is taken by the process that runs by these settings.
+// taken reports whether an address is taken by the process that runs by these settings. Where it may as well be another program, that is a
+// warning.
 func (r *rehearsal) taken(err error, host string, port int) bool {
-	return r.alive != "" && errors.Is(err, embedded.ErrPortInUse) && (r.own == nil || r.own[net.JoinHostPort(host, strconv.Itoa(port))])
+	if r.alive == "" || !errors.Is(err, embedded.ErrPortInUse) {
+		return false
+	}
+	if r.own[net.JoinHostPort(host, strconv.Itoa(port))] {
+		return true
+	}
+	if r.partly {
+		r.warn("%v. It is right where %s has it", err, r.alive)
+	}
+	return r.partly
 }
 
 func (r *rehearsal) warn(format string, args ...any) {
@@ -93,7 +104,10 @@ func (r *rehearsal) findAlive(ctx context.Context) {
 	defer cancel()
 	if base, err := r.s.ownHTTP(); err == nil && r.s.HTTP != httpOff {
 		if _, err := ops.Ask(ctx, base); err == nil {
-			r.alive = "a process of Almanac at " + base
+			r.alive, r.partly = "the process of Almanac at "+base, true
+			if host, port, err := listenAddress(r.s.HTTP, defaultHTTPPort); err == nil {
+				r.own = map[string]bool{net.JoinHostPort(host, strconv.Itoa(port)): true}
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/access/certs/certstest"
+	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
@@ -138,5 +141,35 @@ func TestListenersAreAll(t *testing.T) {
 	}
 	if len(listeners) < 7 {
 		t.Error("listeners are missing")
+	}
+}
+
+// A port that is taken is right where the process of these settings has it. Where it is not known which ports that has, what may be another
+// program's is a warning, and never silent.
+func TestTakenPorts(t *testing.T) {
+	t.Parallel()
+	inUse := fmt.Errorf("otlp_http: %w: 127.0.0.1:4318", embedded.ErrPortInUse)
+	own := map[string]bool{"127.0.0.1:8428": true}
+	for name, c := range map[string]struct {
+		rehearsal
+		err   error
+		port  int
+		taken bool
+		warns int
+	}{
+		"no process":                     {rehearsal{}, inUse, 4318, false, 0},
+		"a port of an up":                {rehearsal{alive: "up", own: own}, inUse, 8428, true, 0},
+		"another port beside an up":      {rehearsal{alive: "up", own: own}, inUse, 4318, false, 0},
+		"the port by which it was found": {rehearsal{alive: "it", own: own, partly: true}, inUse, 8428, true, 0},
+		"another port of a part":         {rehearsal{alive: "it", own: own, partly: true}, inUse, 4318, true, 1},
+		"another fault":                  {rehearsal{alive: "it", own: own, partly: true}, errors.New("no such host"), 8428, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := c.rehearsal
+			if got := r.taken(c.err, "127.0.0.1", c.port); got != c.taken || len(r.warnings) != c.warns {
+				t.Errorf("taken: %t, warnings: %q; want %t and %d", got, r.warnings, c.taken, c.warns)
+			}
+		})
 	}
 }
