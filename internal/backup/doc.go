@@ -71,7 +71,7 @@
 //
 //	the object store refuses or does not answer   ErrObjectStore, after some attempts. It is not damage
 //	killed while copying       objects without a manifest: run it again
-//	killed while restoring     the target keeps its mark: run it again, it begins again
+//	killed while restoring     the target keeps its marks, and no part starts there: run it again, it goes on (target.admits)
 //	a byte differs             ErrDamaged names the file
 //	a manifest is cut          ErrTorn
 //	a manifest names files that no backup has, or streams of others   ErrTorn, whatever its digest is
