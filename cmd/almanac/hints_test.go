@@ -21,9 +21,38 @@ import (
 // names a program that Almanac does not ship.
 func TestHintsNameWhatIsThere(t *testing.T) {
 	t.Parallel()
-	found, root := 0, (&app{}).root()
+	found, root := 0, wholeRoot()
+	told(t, func(path string, texts []string) {
+		for _, text := range texts {
+			n, wrong := hints(root, text)
+			found += n
+			for _, w := range wrong {
+				t.Errorf("%s: %s", path, w)
+			}
+			if filepath.Ext(path) == ".go" {
+				if other := foreignProgram.FindString(text); other != "" && !strings.Contains(text, "which Almanac does not ship") {
+					t.Errorf("%s: %q is not a program of Almanac's", path, other)
+				}
+			}
+		}
+	})
+	if found < 200 {
+		t.Errorf("%d commands were found, there are more", found)
+	}
+}
+
+// wholeRoot is the command with the verbs that cobra adds.
+func wholeRoot() *cobra.Command {
+	root := (&app{}).root()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// told calls f with what each file of the tree tells people: the strings of a Go file, and the parts of a document or of a file of deploy that show
+// what is typed.
+func told(t *testing.T, f func(path string, texts []string)) {
+	t.Helper()
 	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -46,25 +75,11 @@ func TestHintsNameWhatIsThere(t *testing.T) {
 			text, err = os.ReadFile(path)
 			texts = quoted.FindAllString(string(text), -1)
 		}
-		for _, text := range texts {
-			n, wrong := hints(root, text)
-			found += n
-			for _, w := range wrong {
-				t.Errorf("%s: %s", path, w)
-			}
-			if filepath.Ext(path) == ".go" {
-				if other := foreignProgram.FindString(text); other != "" && !strings.Contains(text, "which Almanac does not ship") {
-					t.Errorf("%s: %q is not a program of Almanac's", path, other)
-				}
-			}
-		}
+		f(path, texts)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if found < 200 {
-		t.Errorf("%d commands were found, there are more", found)
 	}
 }
 
