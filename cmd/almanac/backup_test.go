@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,11 +16,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/backup"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -226,11 +234,11 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 	f := startFlow(t, b, long)
 	f.grown(300)
 	erased := map[string]bool{}
-	erase := func(person string) {
+	erase := func(person string) (id string) {
 		t.Helper()
 		f.hush(person)
-		b.ok("", "erase", "app", "--user", person, "--yes")
 		erased[person] = true
+		return decoded[erasure.Proof](b, "erase", "app", "--user", person, "--yes", "-o", "json").Erasure.ID
 	}
 	erase("p-0")
 	old := b.write("old", b.ok("", "erase", "export"))
@@ -254,6 +262,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 			}
 		}
 		f.grown(200)
+		dead := b.deadLetters(t, round, long)
 		first := decoded[backedUp](b, "backup", dest, "-o", "json")
 		for _, d := range more {
 			d.stop(syscall.SIGKILL)
@@ -266,7 +275,10 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 		t.Logf("backup %d: %d rows; of %d bytes %d are new, %.1f %%", round, second.Rows, second.Bytes, second.NewBytes, 100*float64(second.NewBytes)/float64(second.Bytes))
 		f.grown(50)
 		if round < 8 {
-			erase(fmt.Sprint("p-", 1+round))
+			id := erase(fmt.Sprint("p-", 1+round))
+			if long && round%2 == 0 {
+				b.ok("", "erase", "resume", id, "--purge")
+			}
 		}
 		ledger := b.data()
 		if round%2 == 1 {
@@ -277,7 +289,9 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 			resume = f.pause()
 		}
 		t.Run(fmt.Sprint("restored ", round), func(t *testing.T) { // whose up ends with it
-			b.restored(t, random, dest, ledger).compare(t, f, second.Point, erased)
+			r := b.restored(t, random, dest, ledger)
+			r.compare(t, f, second.Point, erased)
+			r.compareLetters(t, dead, round, long)
 		})
 		if t.Failed() {
 			return
@@ -287,6 +301,87 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 	f.stop()
 	b.damaged(t, random, dest, old)
 	b.alone(t, dest)
+}
+
+// deadLetters has two messages be kept as dead letters: one without a frame, and an event that came under another month. In the long form that is sent
+// again, and in each fourth round what is left is dropped. It returns the letters that are there.
+func (b *box) deadLetters(t *testing.T, round int, long bool) (ids []string) {
+	t.Helper()
+	before := b.letterIDs(t, -1)
+	a, err := embedded.ReadAddresses(b.data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(a.NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	for month, text := range map[string]string{
+		now.Format("2006-01"): "junk",
+		now.AddDate(0, 0, 1-now.Day()).AddDate(0, 1, 0).Format("2006-01"): fmt.Sprintf(`{"message":"letter-%d/0","user_id":"letter"}`, round),
+	} {
+		if _, err := js.Publish(t.Context(), "events.app."+month+".0", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids = b.letterIDs(t, len(before)+2)
+	if !long {
+		return ids
+	}
+	if r := b.run("", "dead", "retry", "app"); r.code != exitPartial { // one cannot be sent
+		t.Errorf("letters sent again: exit %d, %s%s", r.code, r.out, r.err)
+	}
+	if round%4 == 3 {
+		b.ok("", "dead", "drop", "app", "--yes")
+	}
+	return b.letterIDs(t, -1)
+}
+
+// letterIDs are the dead letters of app, once they are so many; -1: as many as there are.
+func (b *box) letterIDs(t *testing.T, want int) (ids []string) {
+	t.Helper()
+	embeddedtest.Eventually(t, maxWait, func() error {
+		r := b.run("", "dead", "ls", "app", "--limit", "1000", "-o", "json")
+		var letters []query.DeadLetter
+		if r.code != exitOK {
+			return errors.New(r.err) // its engine may be starting
+		}
+		if err := json.Unmarshal([]byte(r.out), &letters); err != nil {
+			return err
+		}
+		if ids = nil; want >= 0 && len(letters) != want {
+			return fmt.Errorf("%d dead letters, want %d", len(letters), want)
+		}
+		for i := range letters {
+			ids = append(ids, letters[i].ID)
+		}
+		return nil
+	})
+	slices.Sort(ids)
+	return ids
+}
+
+// compareLetters compares the dead letters of a restored Almanac with those at the backup: each has its number and time. What was sent again is there once.
+func (b *box) compareLetters(t *testing.T, want []string, round int, long bool) {
+	t.Helper()
+	if got := b.letterIDs(t, -1); !slices.Equal(got, want) {
+		t.Errorf("dead letters are %v, at the backup they were %v", got, want)
+	}
+	if !long {
+		return
+	}
+	for r := range round + 1 {
+		n := strings.TrimSpace(b.ok("", "sql", fmt.Sprintf("SELECT count() FROM app WHERE message = 'letter-%d/0' FORMAT TSV", r), "--wait", maxWait.String()))
+		if n != "1" {
+			t.Errorf("the letter of round %d, which was sent again, is there %s times", r, n)
+		}
+	}
 }
 
 // alone restores one topic of several.
