@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -163,7 +164,12 @@ func (h *logqlScene) of(t *testing.T, p *logql.Pipeline) (out []*logql.Entry) {
 		for k := range p.Matchers {
 			keep = keep && p.Matchers[k].Matches(entry.Get(p.Matchers[k].Name))
 		}
-		if keep && p.Apply(entry) {
+		if !keep {
+			continue
+		}
+		if keep, err := p.Apply(context.Background(), entry); err != nil {
+			panic(err) // the context does not end
+		} else if keep {
 			out = append(out, entry)
 		}
 	}

@@ -52,17 +52,22 @@ func asks(pairs ...string) worst {
 
 func sends(body string, headers ...string) worst { return worst{body: body, headers: headers} }
 
+// slowLines are lines as long as they may be, of which an expression matches none.
+func slowLines(param, expression string) worst {
+	return worst{query: url.Values{param: {expression}, "format": {"text"}}, body: strings.Repeat(strings.Repeat("x", 250_000)+"\n", 4)}
+}
+
 func nested(open, inner, end string, n int) string {
 	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
 }
 
 // Expressions that are as large as they may be sent: in an address 28 KiB, in a body a megabyte.
 var (
-	manyAnds    = strings.TrimSuffix(strings.Repeat("message ~ '(a+)+$' AND ", 750), " AND ")
+	manyAnds    = strings.TrimSuffix(strings.Repeat("message matches '(a+)+$' AND ", 750), " AND ")
 	manyParens  = nested("(", "level = 'x'", ")", 4500)
 	manyNots    = strings.Repeat("NOT ", 6000) + "level = 'x'"
 	longList    = "user_id IN ('" + strings.Repeat("u','", 2500) + "u')"
-	badRepeats  = "message ~ '" + nested("(", "a{1,1000}", "){1,1000}", 6) + "'"
+	badRepeats  = "message matches '" + nested("(", "a{1,1000}", "){1,1000}", 6) + "'"
 	bodyParens  = nested("(", "level = 'x'", ")", 450_000)
 	bodyNots    = strings.Repeat("NOT ", 240_000) + "level = 'x'"
 	bodyAnds    = strings.TrimSuffix(strings.Repeat("level = 'x' AND ", 60_000), " AND ")
@@ -112,7 +117,7 @@ func doubledLabel(n int) string {
 
 // assistants are messages as large as they may be: nested, of thousands of calls, and of calls whose answers are large.
 func assistants() (out []worst) {
-	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"topic":"app","limit":10000,"from":"2000-01-01","where":"message ~ '(a+)+$'"}}}`
+	call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"topic":"app","limit":10000,"from":"2000-01-01","where":"message matches '(a+)+$'"}}}`
 	var calls []string
 	for i := range 5000 {
 		calls = append(calls, fmt.Sprintf(call, i+1, "search"))
@@ -150,8 +155,9 @@ func worstOf() map[string][]worst {
 	all := map[string][]worst{
 		"POST /mcp":      assistants(),
 		"GET /v1/topics": {{}}, "GET /v1/topics/{topic}": {{}}, "GET /openapi.yaml": {{}}, "GET /metrics": {{}, {}, {}}, "GET /v1/lag": {{}}, "GET /v1/status": {{}}, "GET /v1/shards": {{}, asks("month", "2026-11")},
-		"GET /v1/topics/{topic}/events":           append(filters("limit", "1000", "order", "asc"), asks("cursor", strings.Repeat("A", 20_000)), asks("fields", strings.Repeat("attributes.x,", 1500)+"ts")),
-		"POST /v1/topics/{topic}/events":          append(json0("["+strings.Repeat("{},", 300_000)+"{}]", strings.Repeat("{}\n", 300_000), deepJSON+"\n"), sends(strings.Repeat("a,", 500_000)+"\n1", "Content-Type", "text/csv"), sends(strings.Repeat("x", 8<<20), "Content-Type", "text/plain")),
+		"GET /v1/topics/{topic}/events": append(filters("limit", "1000", "order", "asc"), asks("cursor", strings.Repeat("A", 20_000)), asks("fields", strings.Repeat("attributes.x,", 1500)+"ts")),
+		"POST /v1/topics/{topic}/events": append(json0("["+strings.Repeat("{},", 300_000)+"{}]", strings.Repeat("{}\n", 300_000), deepJSON+"\n"), sends(strings.Repeat("a,", 500_000)+"\n1", "Content-Type", "text/csv"), sends(strings.Repeat("x", 8<<20), "Content-Type", "text/plain"),
+			slowLines("extract", "(?P<a>"+strings.Repeat("(?:.?){1000}", 75)+"\\x00)"), slowLines("user_regex", "((?:.?){900}\\x00)"), slowLines("multiline", "(?:.?){900}\\x00")),
 		"GET /v1/topics/{topic}/events/{ts}/{id}": {{}},
 		"GET /v1/topics/{topic}/around/{ts}/{id}": filters("n", "200"),
 		"GET /v1/topics/{topic}/count":            append(filters(), asks("cursor", strings.Repeat("A", 20_000))),
@@ -193,7 +199,7 @@ func worstOf() map[string][]worst {
 	const loki = "/loki/api/v1/"
 	logQL := func(rest string, more ...string) (out []worst) {
 		for _, q := range []string{
-			`{}` + strings.Repeat(` | a = "x" or b > 1`, 800), `{} | ` + nested("(", "a=1", ")", 4000), `{} |~ "` + nested("(", "a{1,1000}", "){1,1000}", 6) + `"`, `{}` + strings.Repeat(` |~ "(a+)+$"`, 1200),
+			`{}` + strings.Repeat(` | a = "x" or b > 1`, 800), `{} | ` + nested("(", "a=1", ")", 4000), `{} |~ "` + nested("(", "a{1,1000}", "){1,1000}", 6) + `"`, `{}` + strings.Repeat(` |~ "(a+)+$"`, 1200), `{}` + strings.Repeat(` | line_format "{{__line__}}" |~ "(?:.?){1000}y"`, 20),
 			`{} | line_format "` + strings.Repeat("{{__line__}}", 1200) + `"`, `sum by (user_id, id, message) (count_over_time({}[20000w]))`, `topk(100000, count_over_time({} | json [5m]))`,
 			`quantile_over_time(0.9, {} | json | unwrap status [20000w]) by (id)`, nested("sum(", "count_over_time({}[1m])", ")", 2500), strings.TrimSuffix(strings.Repeat("1 + ", 5000), "+ "),
 		} {

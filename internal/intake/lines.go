@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 )
 
 // line is one line of the input with its end. text is cut where a record may
@@ -121,7 +120,7 @@ func (r *record) close() {
 // the next one it matches. Blank lines before a record are counted, not part
 // of it. Where the input is silent (Pauses), the lines so far are a record. A record without an expression
 // is valid until the next one is read.
-func (l *lineReader) group(begin *regexp.Regexp, blank func([]byte) bool, blanks *int) (record, error) {
+func (l *lineReader) group(begin func([]byte) (bool, error), blank func([]byte) bool, blanks *int) (record, error) {
 	var r record
 	for {
 		var buf []byte
@@ -143,10 +142,16 @@ func (l *lineReader) group(begin *regexp.Regexp, blank func([]byte) bool, blanks
 		case r.lines == 0 && blank(ln.text):
 			*blanks++
 			continue
-		case r.lines > 0 && begin.Match(chomp(ln.text)):
-			l.unread(ln)
-			r.close()
-			return r, nil
+		case r.lines > 0:
+			begins, err := begin(chomp(ln.text))
+			if err != nil {
+				return r, err
+			}
+			if begins {
+				l.unread(ln)
+				r.close()
+				return r, nil
+			}
 		}
 		if r.add(ln, l.max); begin == nil {
 			r.close()

@@ -97,6 +97,10 @@ type Options struct {
 	// its message only. Text only.
 	Extract *regexp.Regexp
 
+	// Stop is asked between records, and within long ones while an expression is matched. What it returns ends the reading; nil: it is
+	// not asked.
+	Stop func() error
+
 	// DropRaw leaves the message empty that would be the whole record, so that only
 	// what Extract names is kept. A record it does not match is refused. Text only.
 	DropRaw bool

@@ -37,8 +37,9 @@ type Reader struct {
 	json  *jsonCutter
 	parse func(raw []byte) (schemas.Event, error)
 
-	blank int
-	err   error
+	blank   int
+	stopped error // what Options.Stop returned within a record
+	err     error
 }
 
 // NewReader reads records from r. Options that Validate refuses make the first
@@ -76,7 +77,11 @@ func (d *Reader) Next() (Record, error) {
 		return Record{}, d.err
 	}
 	var rec Record
+	if d.opts.Stop != nil {
+		d.err = d.opts.Stop()
+	}
 	switch {
+	case d.err != nil:
 	case d.csv != nil:
 		rec, d.err = d.nextRow()
 	case d.json != nil && d.json.whole():
@@ -121,7 +126,11 @@ func (d *Reader) nextRecord() (Record, error) {
 	if d.opts.Format == FormatText {
 		blank = emptyLine
 	}
-	r, err := d.lines.group(d.opts.Multiline, blank, &d.blank)
+	var begin func([]byte) (bool, error)
+	if d.opts.Multiline != nil {
+		begin = d.begins
+	}
+	r, err := d.lines.group(begin, blank, &d.blank)
 	if err != nil {
 		return Record{}, err
 	}
@@ -133,7 +142,7 @@ func (d *Reader) nextRecord() (Record, error) {
 		}
 		rec.Event, rec.Err = d.parse(raw)
 	}
-	return rec, nil
+	return rec, d.stopped
 }
 
 func (d *Reader) tooLong(size int) error {

@@ -296,3 +296,40 @@ func BenchmarkText(b *testing.B) {
 		}
 	}
 }
+
+// What Stop returns ends the reading between records, and within a long one.
+func TestReadingStops(t *testing.T) {
+	t.Parallel()
+	enough := errors.New("enough")
+	expression := regexp.MustCompile(`(nothing of it)`)
+	for name, o := range map[string]Options{
+		"extract":   {Extract: regexp.MustCompile(`(?P<a>nothing of it)`)},
+		"user":      {UserRegex: expression},
+		"multiline": {Multiline: expression},
+		"none":      {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, line := range []string{"short\n", strings.Repeat("x", 200_000) + "\n"} {
+				asked := 0
+				o.Format, o.Stop = FormatText, func() error {
+					if asked++; asked > 3 {
+						return enough
+					}
+					return nil
+				}
+				r, records := NewReader(strings.NewReader(strings.Repeat(line, 50)), o), 0
+				var err error
+				for ; err == nil; records++ {
+					_, err = r.Next()
+				}
+				if !errors.Is(err, enough) || records > 4 || asked != 4 {
+					t.Errorf("lines of %d bytes: %v after %d records and %d questions", len(line), err, records, asked)
+				}
+				if _, err := r.Next(); !errors.Is(err, enough) {
+					t.Errorf("read again: %v", err)
+				}
+			}
+		})
+	}
+}

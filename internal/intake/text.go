@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/patterns"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
@@ -20,12 +21,12 @@ func (d *Reader) text(raw []byte) (schemas.Event, error) {
 	case e.Message != "":
 	case !d.opts.DropRaw:
 		e.Message = string(raw)
-	case !d.opts.Extract.Match(raw):
+	case d.find(d.opts.Extract, raw) == nil:
 		return e, fmt.Errorf("%w: extract does not match, and the raw text is dropped", ErrSyntax)
 	}
 	if d.opts.UserRegex != nil {
-		if m := d.opts.UserRegex.FindSubmatch(raw); m != nil {
-			e.UserID = string(m[1])
+		if m := d.find(d.opts.UserRegex, raw); m != nil && m[2] >= 0 {
+			e.UserID = string(raw[m[2]:m[3]])
 		}
 	}
 	if !e.Time.IsZero() {
@@ -47,7 +48,7 @@ func (d *Reader) extract(raw []byte) (schemas.Event, error) {
 	keys := d.keys
 	keys.Times = nil
 	var pairs []rawjson.Pair
-	m := d.opts.Extract.FindSubmatchIndex(raw)
+	m := d.find(d.opts.Extract, raw)
 	for i, name := range d.opts.Extract.SubexpNames() {
 		if name == "" || m == nil || m[2*i] < 0 {
 			continue
@@ -58,6 +59,26 @@ func (d *Reader) extract(raw []byte) (schemas.Event, error) {
 		pairs = append(pairs, rawjson.Pair{Key: name, Value: string(raw[m[2*i]:m[2*i+1]])})
 	}
 	return keys.FromPairs(pairs)
+}
+
+// find is re.FindSubmatchIndex, until Options.Stop.
+func (d *Reader) find(re *regexp.Regexp, text []byte) []int {
+	found, err := patterns.Find(re, text, d.opts.Stop)
+	if err != nil {
+		d.stopped = err
+	}
+	return found
+}
+
+// begins reports whether a line begins a record.
+func (d *Reader) begins(line []byte) (bool, error) {
+	if d.opts.Stop != nil {
+		if err := d.opts.Stop(); err != nil {
+			return false, err
+		}
+	}
+	begins := d.find(d.opts.Multiline, line) != nil
+	return begins, d.stopped
 }
 
 // priority is what a syslog line may begin with.

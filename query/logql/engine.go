@@ -197,7 +197,11 @@ func (e *Engine) each(ctx context.Context, f *topicFields, p *Pipeline, over pag
 			if err != nil {
 				return err
 			}
-			if !rest.Apply(entry) {
+			kept, err := rest.Apply(ctx, entry)
+			if err != nil {
+				return err
+			}
+			if !kept {
 				continue
 			}
 			size := sampleBytes

@@ -15,7 +15,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		e := &Entry{Line: `{"a":1}`, Stream: map[string]string{"a": "b"}, Structured: map[string]string{"x": "5KB"}}
-		q.Log.Apply(e)
+		if _, err := q.Log.Apply(t.Context(), e); err != nil {
+			t.Error(err)
+		}
 		if len(e.Line) > maxFormatted {
 			t.Errorf("%s makes a line of %d bytes", src, len(e.Line))
 		}

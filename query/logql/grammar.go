@@ -3,10 +3,13 @@ package logql
 import (
 	"errors"
 	"fmt"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/alecthomas/participle/v2"
 	"github.com/alecthomas/participle/v2/lexer"
+
+	"github.com/almanac-events/almanac/internal/patterns"
 )
 
 // The tokens. A unit is a number with letters behind it: a duration or a size. A line filter's operator is one token,
@@ -185,13 +188,15 @@ func parseText(src string) (*queryTerm, error) {
 	return tree, nil
 }
 
-// checkTokens counts parentheses before anything recurses over them.
+// checkTokens counts parentheses before anything recurses over them, and what repetitions add to expressions before
+// any is compiled.
 func checkTokens(src string) error {
 	lex, err := tokens.LexString("", src)
 	if err != nil {
 		return syntaxError(src, err)
 	}
-	for depth := 0; ; {
+	text, operator := tokens.Symbols()["Text"], tokens.Symbols()["Op"]
+	for depth, repeated, matches := 0, 0, false; ; {
 		t, err := lex.Next()
 		if err != nil {
 			return syntaxError(src, err)
@@ -203,6 +208,15 @@ func checkTokens(src string) error {
 			depth++
 		case t.Value == ")":
 			depth--
+		case t.Type == operator:
+			matches = t.Value == "=~" || t.Value == "!~" || t.Value == "|~"
+		case t.Type == text && matches:
+			if said, err := unquote(t.Value); err == nil {
+				repeated += patterns.Repeated(said, syntax.Perl)
+			}
+		}
+		if repeated > patterns.MaxRepeated {
+			return &Error{Kind: ErrTooLarge, Line: t.Pos.Line, Column: t.Pos.Column, Msg: patterns.TooLarge(patterns.MaxRepeated).Error()}
 		}
 		if depth > MaxNesting {
 			return &Error{Kind: ErrTooLarge, Line: t.Pos.Line, Column: t.Pos.Column, Msg: fmt.Sprintf("parentheses are nested deeper than %d", MaxNesting)}

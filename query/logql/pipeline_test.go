@@ -47,7 +47,10 @@ func TestPipeline(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := &Entry{Line: text, Stream: map[string]string{"topic": "app", "service": "api", "level": "info"}, Structured: map[string]string{"took": "250ms", "size": "1.5KB"}}
-			kept := q.Log.Apply(e)
+			kept, err := q.Log.Apply(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if strings.Contains(src, "printf") {
 				if !kept || e.Get(ErrorLabel) != "TemplateFormatErr" {
 					t.Errorf("a template that makes a million digits: %v, %v", kept, e.Parsed)
@@ -85,8 +88,8 @@ func TestTemplatesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := &Entry{Line: long}
-		if q.Log.Apply(e); len(e.Line) > maxFormatted || e.Get(ErrorLabel) == "" {
-			t.Errorf("%s: %d bytes, %v", template, len(e.Line), e.Parsed)
+		if _, err := q.Log.Apply(t.Context(), e); err != nil || len(e.Line) > maxFormatted || e.Get(ErrorLabel) == "" {
+			t.Errorf("%s: %v, %d bytes, %v", template, err, len(e.Line), e.Parsed)
 		}
 	}
 }

@@ -64,6 +64,11 @@ func TestParse(t *testing.T) {
 		`label_replace(rate({a="b"}[5m]), "x", "y", "z", "w")`:    ErrSyntax,
 		`{a="b"} |= "` + strings.Repeat("x", MaxQueryBytes) + `"`: ErrTooLarge,
 		strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100): ErrTooLarge,
+		`{} |~ "(?:.?){1000}" or "(?:.?){1001}"`:                  ErrTooLarge,
+		`{a=~"(?:ab.?){900}"}`:                                    ErrTooLarge,
+		"{} !~ `" + strings.Repeat("(?:.?){900}", 3) + "`":        ErrTooLarge,
+		`{} |= "(?:.?){1000}(?:.?){1000}"`:                        nil,
+		`{a=~"` + strings.Repeat("some-host.example|", 500) + `x"} |~ "[a-z]{1,63}(\\.[a-z]{1,63}){3}"`: nil,
 	} {
 		t.Run(src[:min(len(src), 60)], func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package logql
 
 import (
+	"context"
 	"regexp"
 	"strings"
 )
@@ -11,14 +12,18 @@ type Stage interface {
 	apply(e *Entry) bool
 }
 
-// Apply runs an entry through the stages and reports whether it is part of the answer. The entry is changed.
-func (p *Pipeline) Apply(e *Entry) bool {
+// Apply runs an entry through the stages and reports whether it is part of the answer. The entry is changed. Between stages it
+// ends with ctx: an expression may take a second over a long line, and there may be a hundred stages.
+func (p *Pipeline) Apply(ctx context.Context, e *Entry) (bool, error) {
 	for _, s := range p.Stages {
+		if err := ctx.Err(); err != nil {
+			return false, context.Cause(ctx)
+		}
 		if !s.apply(e) {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 func pipeline(t *logTerm) (*Pipeline, error) {

@@ -137,8 +137,11 @@ func (t *Tail) follow(ctx context.Context, one *followed) error {
 		if err != nil {
 			return err
 		}
-		if t.seen[entry.key()] || !rest.Apply(entry) {
+		if t.seen[entry.key()] {
 			return nil
+		}
+		if kept, err := rest.Apply(ctx, entry); err != nil || !kept {
+			return err
 		}
 		return t.queue.put(ctx, entry)
 	})

@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/strutil"
+
+	"github.com/almanac-events/almanac/internal/patterns"
 )
 
 // Bounds of an expression: what it costs to parse and prepare ends with no context.
@@ -69,27 +71,5 @@ func repetitions(quoted string) int {
 	if err != nil {
 		return 0
 	}
-	re, err := syntax.Parse(text, syntax.Perl|syntax.DotNL)
-	if err != nil {
-		return 0
-	}
-	return max(0, instructions(re)-len(text))
-}
-
-// instructions is about how many instructions a compiled expression has.
-func instructions(re *syntax.Regexp) int {
-	n := 1
-	switch re.Op {
-	case syntax.OpLiteral:
-		n = len(re.Rune)
-	case syntax.OpCharClass:
-		n = 1 + len(re.Rune)/10 // as many bytes as one
-	}
-	for _, sub := range re.Sub {
-		n += instructions(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(1, re.Min, re.Max)
-	}
-	return n
+	return patterns.Repeated(text, syntax.Perl|syntax.DotNL)
 }

@@ -32,6 +32,12 @@ type keys struct {
 
 	mu    sync.Mutex
 	of    map[string]*sent
+	by    map[string]*writer // by its name
+	bytes int
+}
+
+// writer is who sent requests: a token, whose keys are its own.
+type writer struct {
 	queue []*sent // oldest first
 	bytes int
 }
@@ -39,6 +45,7 @@ type keys struct {
 // sent is a request under a key.
 type sent struct {
 	id   string
+	by   *writer
 	at   time.Time
 	form form
 	// answer is what the first request was answered; nil: it is under way.
@@ -55,7 +62,7 @@ type form struct {
 }
 
 func newKeys(now func() time.Time) *keys {
-	return &keys{now: now, seed: maphash.MakeSeed(), of: map[string]*sent{}}
+	return &keys{now: now, seed: maphash.MakeSeed(), of: map[string]*sent{}, by: map[string]*writer{}}
 }
 
 // formOf is the form of a request. How the answer is waited for is not part of it.
@@ -95,18 +102,14 @@ func (f *form) differs(from *form) string {
 	return fmt.Sprintf("%s; they differ from line %d on", size, line+1)
 }
 
-// claim takes a key for a request. Of a request under way or answered that had the same form it
+// claim takes a key for a request of a writer. Of a request under way or answered that had the same form it
 // returns what is known; another form is refused.
-func (k *keys) claim(topic, key string, f form) (s *sent, first bool, err error) {
+func (k *keys) claim(name, topic, key string, f form) (s *sent, first bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	for len(k.queue) > 0 && (k.queue[0].gone || now.Sub(k.queue[0].at) >= schemas.GivenFor || len(k.queue) >= maxKeys || k.bytes > maxKeyBytes) {
-		k.drop(k.queue[0])
-		k.queue[0] = nil
-		k.queue = k.queue[1:]
-	}
-	id := topic + " " + key
+	k.makeRoom(name, now)
+	id := name + " " + topic + " " + key // neither of the first two has a space
 	if s := k.of[id]; s != nil {
 		if how := f.differs(&s.form); how != "" {
 			return nil, false, request.Refuse(http.StatusUnprocessableEntity, "key_used", fmt.Sprintf(
@@ -115,17 +118,69 @@ func (k *keys) claim(topic, key string, f form) (s *sent, first bool, err error)
 		}
 		return s, false, nil
 	}
-	s = &sent{id: id, at: now, form: f}
-	k.of[id], k.queue = s, append(k.queue, s)
-	k.bytes += s.size()
+	w := k.by[name]
+	if w == nil {
+		w = &writer{}
+		k.by[name] = w
+	}
+	s = &sent{id: id, by: w, at: now, form: f}
+	k.of[id], w.queue = s, append(w.queue, s)
+	k.grow(s, s.size())
 	return s, true, nil
+}
+
+// makeRoom forgets what is past of the writer, and where there is no room what is past of all, and then the oldest of the writer that
+// holds most: one that sends many keys has its own forgotten, not those of others.
+func (k *keys) makeRoom(name string, now time.Time) {
+	if w := k.by[name]; w != nil {
+		k.trim(name, w, now)
+	}
+	if !k.full() {
+		return
+	}
+	for name, w := range k.by {
+		k.trim(name, w, now)
+	}
+	for k.full() {
+		var most *writer
+		for _, w := range k.by {
+			if most == nil || w.bytes > most.bytes {
+				most = w
+			}
+		}
+		k.dropOldest(most)
+	}
+}
+
+func (k *keys) full() bool { return len(k.of) >= maxKeys || k.bytes > maxKeyBytes }
+
+// trim forgets what is past of a writer, and one of whom nothing is left.
+func (k *keys) trim(name string, w *writer, now time.Time) {
+	for len(w.queue) > 0 && (w.queue[0].gone || now.Sub(w.queue[0].at) >= schemas.GivenFor || len(w.queue) >= maxKeys) {
+		k.dropOldest(w)
+	}
+	if len(w.queue) == 0 {
+		delete(k.by, name)
+	}
+}
+
+func (k *keys) dropOldest(w *writer) {
+	k.drop(w.queue[0])
+	w.queue[0] = nil
+	w.queue = w.queue[1:]
+}
+
+// grow counts bytes of a request.
+func (k *keys) grow(s *sent, n int) {
+	k.bytes += n
+	s.by.bytes += n
 }
 
 // drop forgets a request.
 func (k *keys) drop(s *sent) {
 	if k.of[s.id] == s {
 		delete(k.of, s.id)
-		k.bytes -= s.size()
+		k.grow(s, -s.size())
 	}
 	s.gone = true
 }
@@ -147,10 +202,10 @@ func (k *keys) answered(s *sent, a *Answer) {
 	if s.gone || s.answer != nil {
 		return
 	}
-	k.bytes -= s.size()
+	was := s.size()
 	kept := Answer{Accepted: a.Accepted, Refused: a.Refused, Total: a.Total}
 	s.answer = &kept
-	k.bytes += s.size()
+	k.grow(s, s.size()-was)
 }
 
 // again returns the first answer where a repeat of the request would be taken otherwise, as the topic

@@ -66,7 +66,7 @@ func TestKeyedRepeatOfAChangedTopic(t *testing.T) {
 	t.Parallel()
 	k := newKeys(time.Now)
 	f := k.formOf(url.Values{"ack": {"none"}}, "", []byte("a\nb"))
-	mine, first, err := k.claim("app", "k", f)
+	mine, first, err := k.claim("api", "app", "k", f)
 	if err != nil || !first {
 		t.Fatal(first, err)
 	}
@@ -75,7 +75,7 @@ func TestKeyedRepeatOfAChangedTopic(t *testing.T) {
 		t.Error("a request under way has an answer")
 	}
 	k.answered(mine, &was)
-	mine, first, err = k.claim("app", "k", k.formOf(url.Values{"ack": {"stored"}}, "", []byte("a\nb")))
+	mine, first, err = k.claim("api", "app", "k", k.formOf(url.Values{"ack": {"stored"}}, "", []byte("a\nb")))
 	if err != nil || first || k.again(mine, &was) != nil {
 		t.Fatalf("the same again: first %t, %v", first, err)
 	}
@@ -94,7 +94,7 @@ func TestKeysAreForgotten(t *testing.T) {
 	now := time.Now()
 	k := newKeys(func() time.Time { return now })
 	claim := func(key, body string) error {
-		_, _, err := k.claim("app", key, k.formOf(url.Values{}, "", []byte(body)))
+		_, _, err := k.claim("api", "app", key, k.formOf(url.Values{}, "", []byte(body)))
 		return err
 	}
 	for i := range maxKeys + 10 {
@@ -102,7 +102,7 @@ func TestKeysAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(k.of) > maxKeys || len(k.queue) > maxKeys || k.bytes > maxKeyBytes {
+	if len(k.of) > maxKeys || len(k.by["api"].queue) > maxKeys || k.bytes > maxKeyBytes {
 		t.Errorf("%d keys and %d bytes are remembered", len(k.of), k.bytes)
 	}
 	var refused *request.Error
@@ -113,8 +113,44 @@ func TestKeysAreForgotten(t *testing.T) {
 	if err := claim(fmt.Sprint(maxKeys), "b"); err != nil || len(k.of) != 1 {
 		t.Errorf("after %s: %v, %d keys", schemas.GivenFor, err, len(k.of))
 	}
-	k.drop(k.queue[0])
-	if err := claim("again", "c"); err != nil || k.bytes != k.queue[len(k.queue)-1].size() {
+	k.drop(k.by["api"].queue[0])
+	if err := claim("again", "c"); err != nil || k.bytes != k.by["api"].queue[len(k.by["api"].queue)-1].size() {
 		t.Errorf("%v, %d bytes are counted of one key", err, k.bytes)
+	}
+}
+
+// Keys are those of their writer: another's request under the same key is another request. A writer of many keys has its own
+// forgotten, and those of others stay.
+func TestKeysOfWriters(t *testing.T) {
+	t.Parallel()
+	k := newKeys(time.Now)
+	f := func(body string) form { return k.formOf(url.Values{}, "", []byte(body)) }
+	mine, first, err := k.claim("api", "app", "k", f("mine"))
+	if err != nil || !first {
+		t.Fatal(first, err)
+	}
+	if other, first, err := k.claim("web", "app", "k", f("other")); err != nil || !first || other == mine {
+		t.Errorf("another writer: first %t, %v", first, err)
+	}
+	if _, _, err := k.claim("api", "app", "k", f("other")); err == nil {
+		t.Error("another body under the same key is taken")
+	}
+	for i := range maxKeys + 10 {
+		if _, _, err := k.claim("flood", "app", fmt.Sprint(i), f("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(k.of) > maxKeys || k.bytes > maxKeyBytes+1000 {
+		t.Errorf("%d keys of %d bytes", len(k.of), k.bytes)
+	}
+	if s, first, err := k.claim("api", "app", "k", f("mine")); err != nil || first || s != mine {
+		t.Errorf("beside a writer of many keys: first %t, %v", first, err)
+	}
+	bytes := 0
+	for _, w := range k.by {
+		bytes += w.bytes
+	}
+	if bytes != k.bytes {
+		t.Errorf("%d bytes of writers, and %d of all", bytes, k.bytes)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/intake"
@@ -30,6 +31,8 @@ const (
 	storedWait = 10 * time.Second
 	// usualLine is how many bytes a line has at least, as a rule.
 	usualLine = 64
+	// matchWait bounds the reading of a body by regular expressions: the connection ends at two minutes (gateway.answerWait).
+	matchWait = time.Minute
 	// maxKey bounds an Idempotency-Key.
 	maxKey = 256
 )
@@ -108,7 +111,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	req := in.cfg.Pool.Begin(pool.InputLines)
 	defer req.End()
-	if err := key(req, r.Header); err != nil {
+	if err := key(req, access.From(r.Context()).Name, r.Header); err != nil {
 		return err
 	}
 	if err := req.Ready(r.Context()); err != nil {
@@ -125,7 +128,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	var mine *sent // what is under the request's key
 	first, kept := false, false
 	if k := r.Header.Get("Idempotency-Key"); k != "" {
-		if mine, first, err = in.keys.claim(r.PathValue("topic"), k, in.keys.formOf(r.URL.Query(), r.Header.Get("Content-Type"), body)); err != nil {
+		if mine, first, err = in.keys.claim(access.From(r.Context()).Name, r.PathValue("topic"), k, in.keys.formOf(r.URL.Query(), r.Header.Get("Content-Type"), body)); err != nil {
 			return err
 		}
 		defer func() {
@@ -133,6 +136,11 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 				in.keys.free(mine)
 			}
 		}()
+	}
+	ctx, cancel := context.WithTimeoutCause(r.Context(), matchWait, errSlowExpressions)
+	defer cancel()
+	if o.Multiline != nil || o.UserRegex != nil || o.Extract != nil {
+		o.Stop = func() error { return context.Cause(ctx) }
 	}
 	a, err := decode(body, r.Header.Get("Content-Type"), &o, to)
 	if err != nil {
@@ -189,14 +197,19 @@ func (in *Input) stored(ctx context.Context, topics []string) bool {
 	return in.cfg.Stored(ctx, topics) == nil
 }
 
-// key makes the request idempotent where the client asks for it.
-func key(req *pool.Request, h http.Header) error {
+// errSlowExpressions refuses a body that takes its expressions too long. Nothing of it was taken.
+var errSlowExpressions = request.Refuse(http.StatusRequestEntityTooLarge, "slow_expressions", fmt.Sprintf("the body was read by regular expressions for %s and is not done; nothing was taken", matchWait),
+	"send fewer or shorter lines at once, or expressions that begin with ^ and repeat less")
+
+// key makes the request idempotent where the client asks for it. The key is the writer's own: with that of another it would say
+// whether that one sent the same.
+func key(req *pool.Request, writer string, h http.Header) error {
 	k := h.Get("Idempotency-Key")
 	if len(k) > maxKey {
 		return bad(fmt.Sprintf("the Idempotency-Key has %d bytes, the limit is %d", len(k), maxKey), "use a UUID")
 	}
 	if k != "" {
-		req.Key("lines " + k)
+		req.Key("lines " + writer + " " + k)
 	}
 	return nil
 }
@@ -253,7 +266,7 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*Answ
 	})
 	var own *request.Error
 	switch {
-	case errors.As(err, &own):
+	case errors.As(err, &own), o.Stop != nil && o.Stop() != nil:
 		return nil, err
 	case err != nil: // what was read before it stays good
 		refuse(0, 0, err)

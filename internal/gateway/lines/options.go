@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/intake"
 	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/internal/patterns"
 )
 
 // What a client asks to be answered after.
@@ -101,7 +102,7 @@ func (p *params) regex(name string) *regexp.Regexp {
 		p.fail(name, "it has %d bytes, the limit is %d", len(v), maxPattern)
 		return nil
 	}
-	re, err := regexp.Compile(v)
+	re, err := patterns.Compile(v)
 	if err != nil {
 		p.fail(name, "%v", err)
 	}
