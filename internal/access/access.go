@@ -172,6 +172,7 @@ type Denied struct {
 	Action Action
 	Topic  string // empty: all topics
 	Some   bool   // the right for any topic would do
+	Own    bool   // the topic is Almanac's own: no role would do
 	Rows   bool   // it has the right, for some rows alone, and what is asked cannot be narrowed to them
 	Roles  []Role // that would allow it
 }
@@ -179,6 +180,9 @@ type Denied struct {
 func (d *Denied) Error() string {
 	if d.Rows {
 		return fmt.Sprintf("token %q reads some rows alone, and this cannot be narrowed to them: ask with a token without a row limit (where)", d.Name)
+	}
+	if d.Own {
+		return fmt.Sprintf("topic %q is written by Almanac itself alone: what is there is what happened; use a topic of your own", d.Topic)
 	}
 	of := "all topics"
 	switch {

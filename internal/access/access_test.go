@@ -186,40 +186,64 @@ func TestSecretOf(t *testing.T) {
 	}
 }
 
+// A request has one secret, in one header.
+func TestSeveral(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		h    http.Header
+		want string
+	}{
+		"none":           {http.Header{}, ""},
+		"one":            {http.Header{"Authorization": {"Bearer a"}}, ""},
+		"the other":      {http.Header{"X-Clickhouse-Key": {"a"}}, ""},
+		"twice":          {http.Header{"Authorization": {"Bearer a", "Bearer a"}}, "Authorization"},
+		"the other's":    {http.Header{"X-Clickhouse-Key": {"a", "b"}}, "X-ClickHouse-Key"},
+		"one and other":  {http.Header{"Authorization": {"Bearer a"}, "X-Clickhouse-Key": {"b"}}, "Authorization and X-ClickHouse-Key"},
+		"same, in both":  {http.Header{"Authorization": {"Bearer a"}, "X-Clickhouse-Key": {"a"}}, "Authorization and X-ClickHouse-Key"},
+		"empty and full": {http.Header{"Authorization": {""}, "X-Clickhouse-Key": {"a"}}, "Authorization and X-ClickHouse-Key"},
+	} {
+		if got := Several(c.h); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	secret, id := NewSecret()
 	hash := DigestOf(secret).String()
 	for name, c := range map[string]struct{ text, says string }{
-		"empty":              {"", ""},
-		"a rate of none":     {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app], rate: {events: .nan}}]`, "a rate"},
-		"a rate of any":      {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app], rate: {bytes: .inf}}]`, "a rate"},
-		"whole":              {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app, auth], expires: 2027-11-01, from: [10.0.0.0/8], rate: {events: 5000, bytes: 10485760}}]`, ""},
-		"no role":            {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `"}]`, "it has no role"},
-		"no topic's name":    {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", read: ["a b"]}]`, `"a b" is not a topic's name`},
-		"an unknown key":     {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", reed: [app]}]`, "reed"},
-		"a secret as a hash": {`tokens: [{name: api, id: ` + id + `, hash: ` + secret + `, sql: true}]`, "as `almanac token add` prints them"},
-		"an end":             {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", sql: true, expires: soon}]`, "expected a date"},
-		"a name":             {`tokens: [{name: "a b", id: ` + id + `, hash: "` + hash + `", sql: true}]`, "a name is"},
-		"two of one name":    {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: a, id: zzzzzz, hash: "` + hash + `", sql: true}]`, ""},
-		"two of one id":      {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: b, id: ` + id + `, hash: "` + hash + `", sql: true}]`, "the id or the subject of another"},
-		"not YAML":           {"tokens: [", "not a token"},
-		"a subject":          {`tokens: [{name: api, subject: "CN=api,O=Acme", write: [app]}]`, ""},
-		"subject and hash":   {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", subject: CN=api, sql: true}]`, "leave those out"},
-		"no subject":         {`tokens: [{name: api, subject: api, sql: true}]`, "such as CN=api"},
-		"two of one subject": {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=api, sql: true}]`, "of another"},
-		"a row limit":        {`tokens: [{name: a, subject: CN=a, read: [app], where: "attributes.tenant = 'a'"}]`, ""},
-		"sql of topics":      {`tokens: [{name: a, subject: CN=a, sql: [app, auth]}]`, ""},
-		"sql of none":        {`tokens: [{name: a, subject: CN=a, read: [app], sql: []}]`, "sql is of no topic"},
-		"sql of a star":      {`tokens: [{name: a, subject: CN=a, sql: ["*"]}]`, "is written true"},
-		"sql of no name":     {`tokens: [{name: a, subject: CN=a, sql: ["a b"]}]`, "is not a topic's name"},
-		"sql of rows":        {`tokens: [{name: a, subject: CN=a, sql: [app], where: "level = 'info'"}]`, "role sql cannot be narrowed"},
-		"an empty limit":     {`tokens: [{name: a, subject: CN=a, read: [app], where: ""}]`, "where is empty"},
-		"a blank limit":      {`tokens: [{name: a, subject: CN=a, read: [app], where: " "}]`, "where is empty"},
-		"a long limit":       {`tokens: [{name: a, subject: CN=a, read: [app], where: "` + strings.Repeat("x", maxWhere+1) + `"}]`, "the limit is 2048"},
-		"a limit of writes":  {`tokens: [{name: a, subject: CN=a, read: [app], write: [app], where: "level = 'info'"}]`, "role write cannot be narrowed"},
-		"a limit of admins":  {`tokens: [{name: a, subject: CN=a, admin: true, where: "level = 'info'"}]`, "role admin cannot be narrowed"},
-		"two subjects":       {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=b, sql: true}]`, ""},
+		"empty":               {"", ""},
+		"a rate of none":      {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app], rate: {events: .nan}}]`, "a rate"},
+		"a rate of any":       {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app], rate: {bytes: .inf}}]`, "a rate"},
+		"whole":               {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", write: [app, auth], expires: 2027-11-01, from: [10.0.0.0/8], rate: {events: 5000, bytes: 10485760}}]`, ""},
+		"a name of Almanac's": {`tokens: [{name: almanac, id: ` + id + `, hash: "` + hash + `", write: [app]}]`, "the name is that of"},
+		"the local one's":     {`tokens: [{name: local, id: ` + id + `, hash: "` + hash + `", write: [app]}]`, "the name is that of"},
+		"no role":             {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `"}]`, "it has no role"},
+		"no topic's name":     {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", read: ["a b"]}]`, `"a b" is not a topic's name`},
+		"an unknown key":      {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", reed: [app]}]`, "reed"},
+		"a secret as a hash":  {`tokens: [{name: api, id: ` + id + `, hash: ` + secret + `, sql: true}]`, "as `almanac token add` prints them"},
+		"an end":              {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", sql: true, expires: soon}]`, "expected a date"},
+		"a name":              {`tokens: [{name: "a b", id: ` + id + `, hash: "` + hash + `", sql: true}]`, "a name is"},
+		"two of one name":     {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: a, id: zzzzzz, hash: "` + hash + `", sql: true}]`, ""},
+		"two of one id":       {`tokens: [{name: a, id: ` + id + `, hash: "` + hash + `", sql: true}, {name: b, id: ` + id + `, hash: "` + hash + `", sql: true}]`, "the id or the subject of another"},
+		"not YAML":            {"tokens: [", "not a token"},
+		"a subject":           {`tokens: [{name: api, subject: "CN=api,O=Acme", write: [app]}]`, ""},
+		"subject and hash":    {`tokens: [{name: api, id: ` + id + `, hash: "` + hash + `", subject: CN=api, sql: true}]`, "leave those out"},
+		"no subject":          {`tokens: [{name: api, subject: api, sql: true}]`, "such as CN=api"},
+		"two of one subject":  {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=api, sql: true}]`, "of another"},
+		"a row limit":         {`tokens: [{name: a, subject: CN=a, read: [app], where: "attributes.tenant = 'a'"}]`, ""},
+		"sql of topics":       {`tokens: [{name: a, subject: CN=a, sql: [app, auth]}]`, ""},
+		"sql of none":         {`tokens: [{name: a, subject: CN=a, read: [app], sql: []}]`, "sql is of no topic"},
+		"sql of a star":       {`tokens: [{name: a, subject: CN=a, sql: ["*"]}]`, "is written true"},
+		"sql of no name":      {`tokens: [{name: a, subject: CN=a, sql: ["a b"]}]`, "is not a topic's name"},
+		"sql of rows":         {`tokens: [{name: a, subject: CN=a, sql: [app], where: "level = 'info'"}]`, "role sql cannot be narrowed"},
+		"an empty limit":      {`tokens: [{name: a, subject: CN=a, read: [app], where: ""}]`, "where is empty"},
+		"a blank limit":       {`tokens: [{name: a, subject: CN=a, read: [app], where: " "}]`, "where is empty"},
+		"a long limit":        {`tokens: [{name: a, subject: CN=a, read: [app], where: "` + strings.Repeat("x", maxWhere+1) + `"}]`, "the limit is 2048"},
+		"a limit of writes":   {`tokens: [{name: a, subject: CN=a, read: [app], write: [app], where: "level = 'info'"}]`, "role write cannot be narrowed"},
+		"a limit of admins":   {`tokens: [{name: a, subject: CN=a, admin: true, where: "level = 'info'"}]`, "role admin cannot be narrowed"},
+		"two subjects":        {`tokens: [{name: a, subject: CN=api, sql: true}, {name: b, subject: CN=b, sql: true}]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -273,7 +297,7 @@ func TestFailures(t *testing.T) {
 	if len(f.peers) > maxPeers {
 		t.Errorf("%d peers are remembered", len(f.peers))
 	}
-	if network(netip.MustParseAddr("2001:db8::1")) != network(netip.MustParseAddr("2001:db8::ffff:1%eth0")) {
+	if Network(netip.MustParseAddr("2001:db8::1")) != Network(netip.MustParseAddr("2001:db8::ffff:1%eth0")) {
 		t.Error("two addresses of one /64 are two peers")
 	}
 }

@@ -18,5 +18,8 @@ func From(ctx context.Context) *Principal {
 	return &Principal{}
 }
 
+// Trail is the process itself where it records what is done. The topics that it records in take nothing of others.
+var Trail = &Principal{Name: "almanac", Free: []Action{Send}}
+
 // Almanac is the process itself: what it stores of its own accord, and what comes by protocols that have no accounts.
 var Almanac = &Principal{Name: "almanac", Free: []Action{Send, Change, Read, Save, SQL, Operate, Admin, Metrics}}

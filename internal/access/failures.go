@@ -26,7 +26,7 @@ type failures struct {
 
 // Add counts a wrong secret of a peer, and returns how long its answer waits. A peer beyond the bound on peers waits.
 func (f *Failures) Add(peer netip.Addr, now time.Time) time.Duration {
-	peer = network(peer)
+	peer = Network(peer)
 	if f.peers == nil {
 		f.peers = map[netip.Addr]*failures{}
 	}
@@ -60,8 +60,8 @@ func (f *Failures) forget(now time.Time) {
 	}
 }
 
-// network is what counts as one peer: an address of IPv4, or the /64 of IPv6, which one host has whole.
-func network(a netip.Addr) netip.Addr {
+// Network is what counts as one peer: an address of IPv4, or the /64 of IPv6, which one host has whole.
+func Network(a netip.Addr) netip.Addr {
 	a = a.Unmap()
 	if !a.Is6() {
 		return a

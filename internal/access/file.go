@@ -167,6 +167,8 @@ func (r *record) token() (t Token, err error) {
 	}
 	digest, ok := parseDigest(r.Hash)
 	switch {
+	case r.Name == LocalName || r.Name == Almanac.Name:
+		return bad("the name is that of Almanac's own records of who did what; choose another")
 	case r.Subject != "" && (r.ID != "" || r.Hash != ""):
 		return bad("subject stands in place of id and hash: leave those out")
 	case r.Subject != "" && (len(r.Subject) > maxSubject || !strings.Contains(r.Subject, "=")):

@@ -29,9 +29,12 @@ const (
 	headerClickHouseKey = "X-ClickHouse-Key"
 )
 
-// Several names a header with a secret that a request has more than once; empty: there is none. What is between may have judged by
-// another than SecretOf does.
+// Several names the headers with a secret of which a request has more than one; empty: it has one, or none. What is between may have
+// judged by another than SecretOf does.
 func Several(h http.Header) string {
+	if len(h.Values(headerAuthorization)) > 0 && len(h.Values(headerClickHouseKey)) > 0 {
+		return headerAuthorization + " and " + headerClickHouseKey
+	}
 	for _, name := range []string{headerAuthorization, headerClickHouseKey} {
 		if len(h.Values(name)) > 1 {
 			return name

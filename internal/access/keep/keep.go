@@ -17,6 +17,9 @@ import (
 const (
 	// look is how often the file is looked at, unless Config says otherwise. What changed is taken at the look after, so within two of them.
 	look = time.Second / 2
+	// maxWaiting bounds the answers to wrong secrets that wait at once. Those beyond it do not wait: a flood of them holds this many
+	// requests, and no more.
+	maxWaiting = 256
 	// maxFile bounds it: access.MaxTokens of 4 KiB.
 	maxFile = access.MaxTokens * 4 << 10
 )
@@ -44,6 +47,8 @@ type Keeper struct {
 	// Of Run alone: the file as it was taken, and as it was at the last look; nil: it was not there.
 	taken, last fs.FileInfo
 	trouble     string
+
+	waiting atomic.Int64 // answers to wrong secrets
 
 	mu       sync.Mutex
 	failures access.Failures
@@ -150,7 +155,7 @@ func (k *Keeper) take() error {
 func (k *Keeper) Tokens() *access.Tokens { return k.tokens.Load() }
 
 // Authenticate returns who asks: by the secret, else by the certificate. Of a peer that tries secrets too often it waits before it
-// answers, until ctx ends. A certificate was verified before, so nothing is learnt by trying some.
+// answers, until ctx ends; maxWaiting do. A certificate was verified before, so nothing is learnt by trying some.
 func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error) {
 	a.At = time.Now()
 	if p, why, err = k.ask(a); err == nil || certified(a) {
@@ -159,7 +164,8 @@ func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.P
 	k.mu.Lock()
 	wait := k.failures.Add(a.Peer, a.At)
 	k.mu.Unlock()
-	if wait > 0 {
+	defer k.waiting.Add(-1)
+	if k.waiting.Add(1) <= maxWaiting && wait > 0 {
 		t := time.NewTimer(wait)
 		defer t.Stop()
 		select {

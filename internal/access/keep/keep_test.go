@@ -189,6 +189,42 @@ func TestLocal(t *testing.T) {
 	}
 }
 
+// A flood of wrong secrets has so many answers wait, and the others do not.
+func TestFloodOfWrongSecrets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k, err := Open(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, wrong := time.Now(), func() time.Duration {
+			secret, _ := access.NewSecret()
+			if _, _, err := k.Authenticate(t.Context(), &access.Asked{Secret: secret, Peer: peer}); err == nil {
+				t.Error("a wrong secret is taken")
+			}
+			return 0
+		}
+		for range 10 {
+			wrong()
+		}
+		for range maxWaiting {
+			go wrong()
+		}
+		synctest.Wait()
+		for range 1000 {
+			wrong()
+		}
+		if took := time.Since(begin); took != 0 || k.waiting.Load() != maxWaiting {
+			t.Errorf("those beyond took %s, and %d wait", took, k.waiting.Load())
+		}
+		time.Sleep(access.FailureWait)
+		synctest.Wait()
+		if n := k.waiting.Load(); n != 0 {
+			t.Errorf("%d wait", n)
+		}
+	})
+}
+
 // The eleventh wrong secret of a minute waits a second for its answer; a right one does not.
 func TestWrongSecretsWait(t *testing.T) {
 	t.Parallel()

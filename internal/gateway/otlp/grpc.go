@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,6 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -38,7 +38,8 @@ import (
 const (
 	maxMessage = 16 << 20
 	maxStreams = 128 // of a connection
-	// maxCalls bounds the calls under way over all connections.
+	// maxCalls bounds the calls under way over all connections, of clients that may send. One with a wrong secret is not counted: it
+	// waits for its answer (access/keep), and must not take the place of others.
 	maxCalls = 64
 	// maxReads bounds the messages that are being read. No byte of them is counted in the
 	// pool yet, so up to maxReads messages, packed and unpacked, are held beside it.
@@ -71,13 +72,13 @@ func (in *Input) NewGRPC(secure *tls.Config) *GRPC {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connectionWindow),
-		grpc.ForceServerCodecV2(bytesCodec{}), grpc.InTapHandle(g.admit), grpc.StatsHandler(g),
+		grpc.ForceServerCodecV2(bytesCodec{}), grpc.InTapHandle(g.admit),
 	)
 	for name, of := range map[string]service{"logs.v1.LogsService": in.logs(), "metrics.v1.MetricsService": in.metrics()} {
 		g.srv.RegisterService(&grpc.ServiceDesc{
 			ServiceName: "opentelemetry.proto.collector." + name, HandlerType: (*any)(nil),
 			Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-				return in.answer(ctx, of, func(ctx context.Context) ([]byte, error) { return g.read(ctx, dec) })
+				return in.answer(ctx, of, g.enter, func(ctx context.Context) ([]byte, error) { return g.read(ctx, dec) })
 			}}},
 		}, in)
 	}
@@ -143,7 +144,7 @@ func (g *GRPC) read(ctx context.Context, dec func(any) error) ([]byte, error) {
 }
 
 // answer is Export with the raw message. It is read only once who asks may send something.
-func (in *Input) answer(ctx context.Context, of service, read func(context.Context) ([]byte, error)) (answer []byte, err error) {
+func (in *Input) answer(ctx context.Context, of service, enter func() (leave func(), err error), read func(context.Context) ([]byte, error)) (answer []byte, err error) {
 	began, received := time.Now(), 0
 	defer func() {
 		if in.cfg.OnCall != nil {
@@ -152,7 +153,10 @@ func (in *Input) answer(ctx context.Context, of service, read func(context.Conte
 	}()
 	defer func() { // a fault of one call must not end the process
 		if v := recover(); v != nil {
-			answer, err = nil, status.Errorf(codes.Internal, "a fault in the gateway ended this call: %v", v)
+			if in.cfg.OnError != nil {
+				in.cfg.OnError(fmt.Errorf("gateway: OTLP/gRPC: panic: %v\n%s", v, debug.Stack()))
+			}
+			answer, err = nil, status.Error(codes.Internal, "a fault in the gateway ended this call; the log says more")
 		}
 	}()
 	md, _ := metadata.FromIncomingContext(ctx)
@@ -162,6 +166,11 @@ func (in *Input) answer(ctx context.Context, of service, read func(context.Conte
 	if err = in.cfg.Pool.Asked(ctx); err != nil {
 		return nil, statusOf(err)
 	}
+	leave, err := enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	body, err := read(ctx)
 	if err != nil {
 		return nil, err
@@ -260,32 +269,26 @@ func statusOf(err error) error {
 	return s.Err()
 }
 
-// admit refuses a call before its message is read, when as many as may be are under way.
+// admit refuses a call before anything of it is held, when as many as may be are under way.
 func (g *GRPC) admit(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	if g.calls.Load() >= maxCalls {
-		return nil, statusOf(fmt.Errorf("%w: %d calls are under way; send the call again", pool.ErrBusy, maxCalls))
+		return nil, fullOfCalls()
 	}
 	return ctx, nil
 }
 
-// TagRPC implements stats.Handler.
-func (g *GRPC) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-// HandleRPC counts the calls under way.
-func (g *GRPC) HandleRPC(_ context.Context, s stats.RPCStats) {
-	switch s.(type) {
-	case *stats.Begin:
-		g.calls.Add(1)
-	case *stats.End:
+// enter counts a call before its message is read, until leave.
+func (g *GRPC) enter() (leave func(), err error) {
+	if g.calls.Add(1) > maxCalls { // several were admitted at once
 		g.calls.Add(-1)
+		return nil, fullOfCalls()
 	}
+	return func() { g.calls.Add(-1) }, nil
 }
 
-// TagConn implements stats.Handler.
-func (g *GRPC) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-// HandleConn implements stats.Handler.
-func (g *GRPC) HandleConn(context.Context, stats.ConnStats) {}
+func fullOfCalls() error {
+	return statusOf(fmt.Errorf("%w: %d calls are under way; send the call again", pool.ErrBusy, maxCalls))
+}
 
 // bytesCodec hands messages over as they are: Decode looks how deep they nest before
 // anything recurses into them.

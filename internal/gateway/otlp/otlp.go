@@ -44,6 +44,8 @@ type Config struct {
 	Who func(context.Context, *access.Asked) (*access.Principal, error)
 	// OnCall hears of each call over gRPC that was answered, by its code of HTTP; nil: it is not heard.
 	OnCall func(code int, took time.Duration, received int)
+	// OnError hears of faults in calls over gRPC, with their stack; nil: they are not heard.
+	OnError func(error)
 }
 
 // Input takes OTLP logs and metrics.
@@ -86,13 +88,18 @@ func (in *Input) export(ctx context.Context, req *pool.Request, topic, key strin
 	return encode(resp, message != "", isJSON)
 }
 
+// ownKey is a client's key as one of who asks: under that of another the answer would say whether that one sent the same.
+func ownKey(ctx context.Context, key string) string {
+	return "otlp " + access.From(ctx).Name + " " + key
+}
+
 // take adds the records to the request. Without a key of its own the request's events are the
 // key, where all of them have a time: most requests are like that, so it is tried first.
 func (in *Input) take(ctx context.Context, req *pool.Request, to *pool.Target, logs Logs, key string) (told partial, err error) {
 	keys := []string{"otlp", ""}
 	switch {
 	case key != "":
-		keys = []string{"otlp " + key}
+		keys = []string{ownKey(ctx, key)}
 	case in.cfg.EachTime:
 		keys = keys[1:]
 	}

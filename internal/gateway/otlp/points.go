@@ -26,7 +26,7 @@ const (
 // key a request that is sent again is stored again, and its points count once.
 func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, key string, body []byte, isJSON bool) ([]byte, error) {
 	if key != "" {
-		req.Key("otlp " + key)
+		req.Key(ownKey(ctx, key))
 	}
 	to, err := req.To(ctx, topic)
 	if err != nil {

@@ -2,14 +2,20 @@ package otlp
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // Only maxReads messages are read at once: what is held before it is counted in the pool
@@ -46,5 +52,61 @@ func TestReadsAreBounded(t *testing.T) {
 	}
 	if err != nil {
 		t.Fatalf("after they went away: %v", err)
+	}
+}
+
+// Calls with wrong secrets wait for their answers, more of them than calls may be under way. An exporter with a right one is
+// taken beside them.
+func TestWrongSecretsTakeNoPlaces(t *testing.T) {
+	t.Parallel()
+	_, in, _ := serve(t)
+	var waiting atomic.Int64
+	in.cfg.Who = func(ctx context.Context, a *access.Asked) (*access.Principal, error) {
+		if a.Secret == "right" {
+			return access.Almanac, nil
+		}
+		waiting.Add(1)
+		<-ctx.Done()
+		return nil, errors.New("wrong")
+	}
+	g := in.NewGRPC(nil)
+	bad, good := dial(t, g), dial(t, g)
+	within, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	const flood = maxCalls + 8
+	for range flood {
+		go func() {
+			_, _ = plogotlp.NewGRPCClient(bad).Export(metadata.AppendToOutgoingContext(within, "authorization", "Bearer wrong"), everything())
+		}()
+	}
+	for waiting.Load() < flood && within.Err() == nil {
+		runtime.Gosched()
+	}
+	if _, err := plogotlp.NewGRPCClient(good).Export(metadata.AppendToOutgoingContext(within, "authorization", "Bearer right"), everything()); err != nil {
+		t.Errorf("beside %d calls with wrong secrets: %v", waiting.Load(), err)
+	}
+	if n := g.calls.Load(); n > 1 {
+		t.Errorf("%d calls are counted", n)
+	}
+}
+
+// A panic ends its call. Its client hears nothing of it, and the log has it with the stack.
+func TestPanicsEndTheirCall(t *testing.T) {
+	t.Parallel()
+	_, in, _ := serve(t)
+	said := make(chan error, 1)
+	in.cfg.OnError = func(err error) { said <- err }
+	in.cfg.Who = func(context.Context, *access.Asked) (*access.Principal, error) { panic("of the inside") }
+	_, err := plogotlp.NewGRPCClient(dial(t, in.NewGRPC(nil))).Export(t.Context(), everything())
+	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "of the inside") {
+		t.Errorf("answered is %v", err)
+	}
+	select {
+	case err := <-said:
+		if !strings.Contains(err.Error(), "of the inside") || !strings.Contains(err.Error(), "reads_test.go") {
+			t.Errorf("reported is %v", err)
+		}
+	default:
+		t.Error("nothing is reported")
 	}
 }

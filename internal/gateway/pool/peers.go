@@ -1,10 +1,12 @@
 package pool
 
 import (
-	"net"
+	"net/netip"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // peers bounds what the requests of one address may hold together: half of what all may,
@@ -47,16 +49,17 @@ func (p *peers) giveBack(address string, one *peer, bytes int64) {
 	}
 }
 
-// PeerOf returns the address that bounds count by: that of a connection without its port.
-// It is "" for this machine's own programs, of which many share one address: only the
+// PeerOf returns what bounds count by as one client: the address of a connection without its port, and of IPv6 the /64,
+// which one host has whole. It is "" for this machine's own programs, of which many share one address: only the
 // bound on all requests holds for them.
 func PeerOf(remote string) string {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
+	from, err := netip.ParseAddrPort(remote)
+	if err != nil || from.Addr().Unmap().IsLoopback() {
 		return ""
 	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsLoopback() {
-		return ""
+	peer := access.Network(from.Addr())
+	if peer.Is6() {
+		return peer.String() + "/64"
 	}
-	return host
+	return peer.String()
 }
