@@ -107,7 +107,7 @@ func TestSignatureVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Sign("k", "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	got, err := s.Sign("timers", "k", "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
@@ -250,5 +250,31 @@ func TestConnectionsFollowTheBound(t *testing.T) {
 				t.Errorf("%d connections at once, expected %d", got, want)
 			}
 		})
+	}
+}
+
+// A secret with topics signs for groups of those alone: who may declare groups elsewhere does not have its signature.
+func TestSecretsOfTopics(t *testing.T) {
+	t.Parallel()
+	const key = "=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	s, err := ParseSecrets("any" + key + ";pager@alert_calls, shop" + key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		topic, name string
+		signs       bool
+	}{
+		{"timers", "any", true}, {"alert_calls", "pager", true}, {"shop", "pager", true}, {"timers", "pager", false}, {"", "pager", false}, {"shop", "none", false},
+	} {
+		got, err := s.Sign(c.topic, c.name, "msg_a", time.Unix(1614265330, 0), []byte("{}"))
+		if (err == nil) != c.signs || (got != "") != c.signs || err != nil && !errors.Is(err, ErrSecret) {
+			t.Errorf("%s in %q: %q, %v", c.name, c.topic, got, err)
+		}
+	}
+	for _, bad := range []string{"a@" + key, "a@shop," + key, "a@b c" + key, "@shop" + key, "a" + key + ";a@shop" + key} {
+		if _, err := ParseSecrets(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
 	}
 }

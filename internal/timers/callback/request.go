@@ -46,7 +46,7 @@ func (c *Caller) request(ctx context.Context, g *timer.Group, r *timer.Record, s
 	if g.SecretRef == "" {
 		return req, nil
 	}
-	signature, err := c.cfg.Secrets.Sign(g.SecretRef, r.MessageID(), now, data)
+	signature, err := c.cfg.Secrets.Sign(r.Key.Topic, g.SecretRef, r.MessageID(), now, data)
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // ErrSecret: a group names a secret that the operator did not give, or one cannot be read.
@@ -20,40 +23,68 @@ const secretPrefix = "whsec_"
 // minSecretBytes is what Standard Webhooks asks for.
 const minSecretBytes = 24
 
-// Secrets are the operator's keys for signatures, by name. While one is rotated a name has two, and a
-// callback has a signature of each.
-type Secrets map[string][][]byte
+// Secrets are the operator's keys for signatures, by name.
+type Secrets map[string]secret
 
-// ParseSecrets reads NAME=whsec_…,whsec_… of several names, separated by semicolons or lines.
+// secret is what a name stands for.
+type secret struct {
+	// topics are those whose groups may name it; none: those of all topics. Who may declare groups of a topic and create timers there has
+	// whatever it likes signed by each secret that the topic may name.
+	topics []string
+	// keys are two while one is rotated: a callback has a signature of each.
+	keys [][]byte
+}
+
+// ParseSecrets reads NAME=whsec_…,whsec_… or NAME@TOPIC,TOPIC=whsec_… of several names, separated by semicolons or lines.
 func ParseSecrets(text string) (Secrets, error) {
 	out := Secrets{}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		name, list, ok := strings.Cut(part, "=")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, errors.New("a callback secret is not NAME=whsec_…")
+		of, list, ok := strings.Cut(part, "=")
+		name, topics, bound := strings.Cut(strings.TrimSpace(of), "@")
+		if !ok || name == "" {
+			return nil, errors.New("a callback secret is not NAME=whsec_… or NAME@TOPIC=whsec_…")
+		}
+		var one secret
+		for topic := range strings.SplitSeq(topics, ",") {
+			if topic = strings.TrimSpace(topic); bound && schemas.ValidateTopicName(topic) != nil {
+				return nil, fmt.Errorf("the callback secret %q is for %q, which is not a topic's name", name, topic)
+			} else if bound {
+				one.topics = append(one.topics, topic)
+			}
+		}
+		if was, twice := out[name]; twice {
+			if !slices.Equal(was.topics, one.topics) {
+				return nil, fmt.Errorf("the callback secret %q is given twice, for other topics; give all of its keys and topics at once", name)
+			}
+			one = was
 		}
 		for s := range strings.SplitSeq(list, ",") {
 			key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.TrimSpace(s), secretPrefix))
 			if err != nil || len(key) < minSecretBytes {
 				return nil, fmt.Errorf("the callback secret %q is not %s and base64 of %d bytes or more", name, secretPrefix, minSecretBytes)
 			}
-			out[name] = append(out[name], key)
+			one.keys = append(one.keys, key)
 		}
+		out[name] = one
 	}
 	return out, nil
 }
 
-// Sign returns the value of webhook-signature: one signature by each key of the name.
-func (s Secrets) Sign(name, id string, at time.Time, body []byte) (string, error) {
-	keys := s[name]
-	if len(keys) == 0 {
+// Sign returns the value of webhook-signature: one signature by each key of the name. The name must be one that groups of the topic
+// may name.
+func (s Secrets) Sign(topic, name, id string, at time.Time, body []byte) (string, error) {
+	one := s[name]
+	if len(one.topics) > 0 && !slices.Contains(one.topics, topic) {
+		return "", fmt.Errorf("%w: %q is not for topic %q; add the topic to it in timers_secrets of the dispatcher, as %s@TOPIC,TOPIC=whsec_…, or have the group name another", ErrSecret, name, topic, name)
+	}
+	if len(one.keys) == 0 {
 		return "", fmt.Errorf("%w: %q; name it in timers_secrets of the dispatcher", ErrSecret, name)
 	}
 	var out []string
-	for _, key := range keys {
+	for _, key := range one.keys {
 		mac := hmac.New(sha256.New, key)
 		_, _ = mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
 		_, _ = mac.Write(body)
