@@ -55,7 +55,11 @@ func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
 	}
 	e := &p.Erasure
 	a.note("erasure %s of %s: %s", e.ID, e.Topic, e.State)
-	a.note("asked   %s%s", e.CreatedAt.Format(time.RFC3339), quoteReason(e.Reason))
+	by := ""
+	if e.By != "" {
+		by = ", by " + printable(e.By)
+	}
+	a.note("asked   %s%s%s", e.CreatedAt.Format(time.RFC3339), by, quoteReason(e.Reason))
 	a.note("what    %s", what(e))
 	a.note("fence   events accepted up to message %d", e.Fence)
 	a.note("erased  %s in %s; ClickHouse has %s of them now", counted(e.Rows, "event"), counted(e.Shards, "shard"), counted(p.Matching, "row"))

@@ -136,6 +136,7 @@ func (a *API) erase(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	req.By = access.From(r.Context()).Name
 	if dry {
 		return x.Plan(r.Context(), req)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/registry"
 )
 
@@ -56,11 +57,15 @@ type Job struct {
 	Topic string `json:"topic"`
 	State State  `json:"state"`
 	// Request is what was asked for, as the kind has it.
-	Request   json.RawMessage `json:"request"`
-	CreatedAt time.Time       `json:"created_at"`
-	StartedAt time.Time       `json:"started_at,omitzero"`
-	UpdatedAt time.Time       `json:"updated_at"`
-	EndedAt   time.Time       `json:"ended_at,omitzero"`
+	Request json.RawMessage `json:"request"`
+	// By is the name of the token that asked, and CancelledBy of the one that cancelled it; empty: it was done without one.
+	By          string `json:"by,omitempty"`
+	CancelledBy string `json:"cancelled_by,omitempty"`
+
+	CreatedAt time.Time `json:"created_at"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
 	// Progress is how far a running job is, in words.
 	Progress string `json:"progress,omitempty"`
 	// Result is what a job came to that is done, as the kind has it.
@@ -247,7 +252,7 @@ func (r *Runner) Submit(ctx context.Context, kind, topic string, request any) (J
 	if err != nil {
 		return Job{}, err
 	}
-	j := Job{ID: newID(), Kind: kind, Topic: topic, State: Queued, Request: text, CreatedAt: now()}
+	j := Job{ID: newID(), Kind: kind, Topic: topic, State: Queued, Request: text, By: access.From(ctx).Name, CreatedAt: now()}
 	t := &Task{r: r, entry: registry.Job{ID: j.ID, Verb: verb, Topics: []string{j.Topic}}, job: j}
 	if err := t.write(ctx); err != nil {
 		return Job{}, err
@@ -320,6 +325,7 @@ func (r *Runner) Cancel(ctx context.Context, id string) (Job, error) {
 		default:
 			return t.job, fmt.Errorf("%w: %s is %s", ErrEnded, id, t.job.State)
 		}
+		t.job.CancelledBy = access.From(ctx).Name
 		err = t.write(ctx)
 		if errors.Is(err, registry.ErrConflict) && ctx.Err() == nil {
 			continue // the gateway that runs it wrote; this ends with the context

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -96,8 +97,8 @@ func (e *env) reaches(r *jobs.Runner, id string, state jobs.State) (j jobs.Job) 
 
 func (e *env) submit(r *jobs.Runner) string {
 	e.t.Helper()
-	j, err := r.Submit(e.t.Context(), "test", "app", map[string]int{"n": 7})
-	if err != nil || j.State != jobs.Queued {
+	j, err := r.Submit(access.With(e.t.Context(), &access.Principal{Name: "ops"}), "test", "app", map[string]int{"n": 7})
+	if err != nil || j.State != jobs.Queued || j.By != "ops" {
 		e.t.Fatalf("%+v, %v", j, err)
 	}
 	return j.ID
@@ -217,12 +218,12 @@ func TestCancel(t *testing.T) {
 		<-began
 	}
 	for _, id := range ids {
-		if _, err := other.Cancel(t.Context(), id); err != nil {
+		if _, err := other.Cancel(access.With(t.Context(), &access.Principal{Name: "chief"}), id); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, id := range ids {
-		if j := e.reaches(runs, id, jobs.Cancelled); j.EndedAt.IsZero() {
+		if j := e.reaches(runs, id, jobs.Cancelled); j.EndedAt.IsZero() || j.CancelledBy != "chief" {
 			t.Errorf("%+v", j)
 		}
 	}

@@ -170,7 +170,7 @@ func (t *Task) again(ctx context.Context) bool {
 	}
 	t.entry = other.entry
 	if other.job.Cancel && !t.job.Cancel {
-		t.job.Cancel = true
+		t.job.Cancel, t.job.CancelledBy = true, other.job.CancelledBy
 		t.end(errCancelled)
 	}
 	return true

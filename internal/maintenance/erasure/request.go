@@ -26,6 +26,8 @@ type Request struct {
 	From, To time.Time
 	// Reason is kept with the erasure: who asked, and why.
 	Reason string
+	// By is the name of the token that asked over HTTP; empty without one.
+	By string
 }
 
 // MaxUsers bounds the users of one erasure, and MaxReasonBytes what is said of it.
@@ -67,7 +69,7 @@ func namesInEvents(users []string, topic *schemas.Topic, key []byte) (names []st
 
 func compile(req Request, topic *schemas.Topic, now time.Time) (ledger.Erasure, error) {
 	e := ledger.Erasure{
-		Topic: req.Topic, To: math.MaxInt64, Schema: topic.Version, Reason: req.Reason,
+		Topic: req.Topic, To: math.MaxInt64, Schema: topic.Version, Reason: req.Reason, By: req.By,
 		State: ledger.Waiting, CreatedAt: now.UTC(), Front: topic.Front(),
 	}
 	no := func(format string, a ...any) (ledger.Erasure, error) {

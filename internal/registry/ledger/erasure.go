@@ -53,7 +53,9 @@ type Erasure struct {
 	// sequence of each row too, since a frame may have records from both sides.
 	Front string `json:"front,omitempty"`
 	// Reason is what the person who asked wrote.
-	Reason    string    `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// By is the name of the token that asked over HTTP; empty: a command of the operator asked.
+	By        string    `json:"by,omitempty"`
 	State     State     `json:"state"`
 	CreatedAt time.Time `json:"created_at"`
 	StoredAt  time.Time `json:"settled_at,omitzero"`
