@@ -82,5 +82,6 @@ func relayParams(q url.Values) url.Values {
 	}
 	out.Set("readonly", "2") // reads only, and settings may still shape them
 	out.Set("http_write_exception_in_output_format", "0")
+	out.Set("cancel_http_readonly_queries_on_client_close", "1") // else a statement goes on whose client went away
 	return out
 }

@@ -61,15 +61,20 @@ func NewRemote(cfg RemoteConfig) *Remote {
 	return &Remote{RemoteConfig: cfg, url: cfg.URL.JoinPath("v1/topics", cfg.Topic, "events").String(), id: rand.Text(), http: clientOf(cfg.Roots)}
 }
 
-// clientOf is the client of a gateway.
+// errRedirect: a gateway leads nowhere else. What does may take the token over plain text, or to another.
+var errRedirect = errors.New("the answer leads elsewhere, and the token does not follow")
+
+// clientOf is the client of a gateway. It follows no redirect.
 func clientOf(roots *x509.CertPool) *http.Client {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok || roots == nil {
-		return http.DefaultClient
+	c := &http.Client{CheckRedirect: func(to *http.Request, _ []*http.Request) error {
+		return fmt.Errorf("%w: to %s; pass that address by --to if it is the gateway's", errRedirect, to.URL.Redacted())
+	}}
+	if t, ok := http.DefaultTransport.(*http.Transport); ok && roots != nil {
+		t = t.Clone()
+		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+		c.Transport = t
 	}
-	t = t.Clone()
-	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-	return &http.Client{Transport: t}
+	return c
 }
 
 // Run sends all files. It returns when every line is answered or given up.
@@ -119,6 +124,8 @@ func (r *Remote) request(ctx context.Context, body []byte, before int) error {
 		case err == nil && status == http.StatusBadRequest && a.Total > 0: // none is good
 			r.Stats.answer(before, a)
 			return nil
+		case errors.Is(err, errRedirect): // and it is the next time too
+			return err
 		case errors.As(err, new(*tls.CertificateVerificationError)): // nothing was sent, and the next time it is the same
 			return fmt.Errorf("the gateway's certificate is not trusted: give the file of its CA as ca_file (--ca-file): %w", err)
 		case key == "" && mayBeStored(err, a):

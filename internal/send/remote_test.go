@@ -1,6 +1,7 @@
 package send
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -112,5 +113,29 @@ func TestRemoteSaysWhereTheTokenGoes(t *testing.T) {
 				t.Errorf("%v, asked %d times", err, asked.Load())
 			}
 		})
+	}
+}
+
+// An answer that leads elsewhere ends the send, and its token goes nowhere else.
+func TestRemoteFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		var asked atomic.Int64
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+		t.Cleanup(elsewhere.Close)
+		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+r.URL.Path, code)
+		}))
+		t.Cleanup(gateway.Close)
+		to, err := url.Parse(gateway.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, _ := access.NewSecret()
+		r := NewRemote(RemoteConfig{URL: to, Topic: "app", Token: secret, Params: url.Values{}, Stats: &Stats{}})
+		err = r.request(t.Context(), []byte("{}\n"), 0)
+		if !errors.Is(err, errRedirect) || !strings.Contains(err.Error(), elsewhere.URL) || asked.Load() != 0 {
+			t.Errorf("%d: %v, and the other was asked %d times", code, err, asked.Load())
+		}
 	}
 }
