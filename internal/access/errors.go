@@ -36,7 +36,7 @@ func ReasonOf(err error) Reason {
 	switch {
 	case errors.As(err, &one):
 		return one.reason
-	case errors.As(err, &denied) && denied.Name != "":
+	case errors.As(err, &denied) && (denied.Name != "" || denied.Own):
 		return ReasonDenied
 	}
 	return ReasonNone

@@ -106,7 +106,7 @@ func (t *Token) taken(a *Asked) (p *Principal, why string, err error) {
 	case !t.Expires.IsZero() && !a.At.Before(t.Expires):
 		return nil, "token " + t.Name + " ended " + t.Expires.UTC().Format(time.RFC3339), &unauthenticated{ReasonExpired}
 	case len(t.From) > 0 && !slices.ContainsFunc(t.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap().WithZone("")) }):
-		return nil, "token " + t.Name + " from another network: " + a.Peer.String(), &unauthenticated{ReasonNetwork}
+		return nil, "token " + t.Name + " from another network", &unauthenticated{ReasonNetwork}
 	}
 	return &Principal{Name: t.Name, Grants: t.Grants, Where: t.Where, Token: t}, "", nil
 }

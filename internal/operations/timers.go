@@ -16,7 +16,8 @@ var (
 	ofTimer    = []Param{inGroup, timerID, timerTopic}
 	ofGroup    = []Param{inGroup, timerTopic}
 	oneTimer   = Answer{Code: http.StatusOK, Type: "Timer", Headers: etag}
-	newTimer   = Answer{Code: http.StatusCreated, Type: "Timer", Headers: etag}
+	changed    = Answer{Code: http.StatusOK, Text: "The timer; without the right to read it what became of it", Type: "Timer", Or: "TimerChanged", Headers: etag}
+	newTimer   = Answer{Code: http.StatusCreated, Text: changed.Text, Type: "Timer", Or: "TimerChanged", Headers: etag}
 	conflict   = []int{http.StatusConflict}
 	states     = texts([]timer.State{timer.StatePending, timer.StateFiring, timer.StateDone, timer.StateFailed, timer.StateCancelled})
 )
@@ -40,7 +41,7 @@ var (
 	}
 	CreateTimer = Operation{
 		Method: http.MethodPost, Path: "/v1/timers/{group}", Summary: "Create a timer; the same content again is the same timer", Right: Right{Action: access.Change}, Access: Writes,
-		Params: ofGroup, Body: sends("TimerRequest"), Answers: []Answer{oneTimer, newTimer}, Refused: conflict,
+		Params: ofGroup, Body: sends("TimerRequest"), Answers: []Answer{changed, newTimer}, Refused: conflict,
 	}
 	TimerGroup = Operation{
 		Method: http.MethodGet, Path: "/v1/timers/{group}/config", Summary: "A group's settings", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
@@ -56,7 +57,7 @@ var (
 	}
 	UpdateTimer = Operation{
 		Method: http.MethodPatch, Path: "/v1/timers/{group}/{id}", Summary: "Change a pending timer", Right: Right{Action: access.Change}, Access: ReadsAndWrites,
-		Params: append([]Param{timerMatch}, ofTimer...), Body: &Body{Type: "TimerRequest", Private: true}, Answers: []Answer{oneTimer},
+		Params: append([]Param{timerMatch}, ofTimer...), Body: &Body{Type: "TimerRequest", Private: true}, Answers: []Answer{changed},
 		Refused: []int{http.StatusConflict, http.StatusPreconditionFailed},
 	}
 	DeleteTimer = Operation{
@@ -66,11 +67,11 @@ var (
 	}
 	FireTimer = Operation{
 		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/fire", Summary: "Make a pending timer due now", Right: Right{Action: access.Change}, Access: ReadsAndWrites,
-		Params: ofTimer, Answers: []Answer{oneTimer}, Refused: conflict,
+		Params: ofTimer, Answers: []Answer{changed}, Refused: conflict,
 	}
 	RetryTimer = Operation{
 		Method: http.MethodPost, Path: "/v1/timers/{group}/{id}/retry", Summary: "Make a failed timer pending again", Right: Right{Action: access.Change}, Access: ReadsAndWrites,
-		Params: ofTimer, Answers: []Answer{oneTimer}, Refused: conflict,
+		Params: ofTimer, Answers: []Answer{changed}, Refused: conflict,
 	}
 	TimerHistory = Operation{
 		Tool: "timer_history", Method: http.MethodGet, Path: "/v1/timers/{group}/{id}/history", Summary: "Every transition of a timer, oldest first", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,

@@ -98,7 +98,7 @@ var types = openapi.Types{
 		"Document": documents.Document{}, "DocumentPage": documents.Page{}, "DocumentBatch": batchRequest{}, "DocumentChange": documents.Change{}, "DocumentLock": documents.Lock{}, "LockRequest": lockRequest{}, "LoadRequest": loadRequest{},
 		"Alerts": alerts.State{}, "AlertHistory": alerts.Page{}, "AlertGroups": alertGroups{}, "AlertGroup": alerts.Group{}, "SavedSearches": searchList{}, "SavedSearch": registry.Search{},
 		"AnyObject":   openapi.Schema{Type: "object"},
-		"TimerGroups": groupList{}, "TimerGroup": groupView{}, "TimerGroupRequest": groupRequest{}, "Timer": timerView{}, "Timers": timerPage{}, "TimerRequest": timerRequest{}, "Exported": Exported{}, "RetryPolicy": retryRequest{}, "InFlight": timerInFlight{},
+		"TimerGroups": groupList{}, "TimerGroup": groupView{}, "TimerGroupRequest": groupRequest{}, "Timer": timerView{}, "TimerChanged": timerChanged{}, "Timers": timerPage{}, "TimerRequest": timerRequest{}, "Exported": Exported{}, "RetryPolicy": retryRequest{}, "InFlight": timerInFlight{},
 	},
 	Known: map[reflect.Type]openapi.Schema{
 		reflect.TypeFor[alerts.Span]():    {Type: "string", Description: "A length of time, such as 15m"},

@@ -65,6 +65,8 @@ type Config struct {
 	TopicSQL bool
 	// Anyone says that nothing is asked of who asks: for an API that only this process reaches.
 	Anyone bool
+	// Own reports whether a topic takes nothing of clients, as it has what Almanac itself records; nil: there is none.
+	Own func(topic string) bool
 	// Rates bounds what a token writes; nil: nothing does.
 	Rates Rates
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known before

@@ -75,6 +75,10 @@ func allowed(op *operations.Operation, r *http.Request, who *access.Principal) e
 		if err := who.May(right.Action, topic); err != nil {
 			return err
 		}
+		// What receivers of alerts are told: clients read these timers, and change neither them nor their groups.
+		if topic == schemas.TopicAlertCalls && (right.Action == access.Change || op == &operations.SetTimerGroup) {
+			return &access.Denied{Name: who.Name, Action: right.Action, Topic: topic, Own: true}
+		}
 	}
 	return nil
 }

@@ -113,6 +113,9 @@ func (a *API) mayReplay(r *http.Request, q *replayRequest) error {
 		return err
 	}
 	if schemas.ValidateTopicName(q.Into) == nil {
+		if a.cfg.Own != nil && a.cfg.Own(q.Into) {
+			return access.From(r.Context()).Refused(&access.Denied{Action: access.Send, Topic: q.Into, Own: true})
+		}
 		return a.may(r, access.Send, q.Into)
 	}
 	return a.may(r, access.Admin, "")

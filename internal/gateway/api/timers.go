@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
@@ -25,8 +26,8 @@ func (a *API) addTimers(on routes) {
 	for op, f := range map[*operations.Operation]timerRoute{
 		&operations.TimerGroups: a.timerGroups, &operations.CreateTimer: a.createTimer, &operations.Timers: a.listTimers,
 		&operations.Timer: a.getTimer, &operations.UpdateTimer: a.updateTimer, &operations.DeleteTimer: a.deleteTimer,
-		&operations.FireTimer:    onTimer((*timers.Timers).FireNow),
-		&operations.RetryTimer:   onTimer((*timers.Timers).Retry),
+		&operations.FireTimer:    a.onTimer((*timers.Timers).FireNow),
+		&operations.RetryTimer:   a.onTimer((*timers.Timers).Retry),
 		&operations.TimerHistory: a.timerHistory,
 	} {
 		on.serve(op, a.onTimers(f))
@@ -113,12 +114,16 @@ func expected(r *http.Request) (timers.Condition, error) {
 	return timers.IfRevision(n), nil
 }
 
-// shown is a timer as an answer, with its ETag.
-func shown(w http.ResponseWriter, code int, tm timers.Timer, err error) (any, error) {
+// shown is a timer as an answer, with its ETag. Who may change timers and not read them gets no more than what became of the request: the
+// rest may be of another.
+func (a *API) shown(w http.ResponseWriter, r *http.Request, code int, tm timers.Timer, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
 	w.Header().Set("ETag", strconv.Quote(strconv.FormatInt(tm.Revision, 10)))
+	if !a.cfg.Anyone && access.From(r.Context()).MayAll(access.Read, tm.Topic) != nil {
+		return status{code, timerChanged{tm.Group, tm.ID, tm.State, tm.Revision}}, nil
+	}
 	return status{code, viewTimer(&tm)}, nil
 }
 
@@ -143,7 +148,7 @@ func (a *API) createTimer(t *timers.Timers, p *params, w http.ResponseWriter, r 
 	if created {
 		code = http.StatusCreated
 	}
-	return shown(w, code, tm, err)
+	return a.shown(w, r, code, tm, err)
 }
 
 func (a *API) getTimer(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -151,7 +156,7 @@ func (a *API) getTimer(t *timers.Timers, p *params, w http.ResponseWriter, r *ht
 		return nil, err
 	}
 	tm, err := t.Get(r.Context(), r.PathValue("group"), r.PathValue("id"))
-	return shown(w, http.StatusOK, tm, err)
+	return a.shown(w, r, http.StatusOK, tm, err)
 }
 
 func (a *API) updateTimer(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -174,8 +179,11 @@ func (a *API) updateTimer(t *timers.Timers, p *params, w http.ResponseWriter, r 
 	if err != nil {
 		return nil, err
 	}
+	if c == (timers.Change{}) {
+		return nil, request.Refuse(http.StatusBadRequest, "bad_request", "the request changes nothing of the timer", "name what is to change, such as execute_at; GET reads a timer")
+	}
 	tm, err := t.Update(r.Context(), r.PathValue("group"), r.PathValue("id"), cond, c)
-	return shown(w, http.StatusOK, tm, err)
+	return a.shown(w, r, http.StatusOK, tm, err)
 }
 
 func (a *API) deleteTimer(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
@@ -197,13 +205,13 @@ func (a *API) deleteTimer(t *timers.Timers, p *params, _ http.ResponseWriter, r 
 }
 
 // onTimer is a route without a body that changes a timer.
-func onTimer(f func(t *timers.Timers, ctx context.Context, group, id string) (timers.Timer, error)) timerRoute {
+func (a *API) onTimer(f func(t *timers.Timers, ctx context.Context, group, id string) (timers.Timer, error)) timerRoute {
 	return func(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
 		if err := p.end(); err != nil {
 			return nil, err
 		}
 		tm, err := f(t, r.Context(), r.PathValue("group"), r.PathValue("id"))
-		return shown(w, http.StatusOK, tm, err)
+		return a.shown(w, r, http.StatusOK, tm, err)
 	}
 }
 

@@ -45,6 +45,14 @@ type timerView struct {
 	TookMs float64  `json:"took_ms,omitempty"`
 }
 
+// timerChanged is a timer that was changed, for who may not read it.
+type timerChanged struct {
+	Group    string      `json:"group"`
+	ID       string      `json:"id"`
+	State    timer.State `json:"state"`
+	Revision int64       `json:"revision"`
+}
+
 func viewTimer(t *timers.Timer) timerView {
 	return timerView{
 		Group: t.Group, ID: t.ID, State: t.State, ExecuteAt: t.Due, Revision: t.Revision, Attempt: t.Attempt, CallbackURL: t.URL, Payload: t.Payload, Bare: t.Bare,

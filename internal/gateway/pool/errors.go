@@ -31,7 +31,7 @@ var (
 // Status returns the HTTP status of an error that a request ended with.
 func Status(err error) int {
 	if denied := (*access.Denied)(nil); errors.As(err, &denied) {
-		if denied.Name == "" {
+		if denied.Name == "" && !denied.Own {
 			return http.StatusUnauthorized
 		}
 		return http.StatusForbidden

@@ -53,6 +53,8 @@ type Config struct {
 	Follow func(ctx context.Context, changed chan<- struct{})
 	// Anyone says that nothing is asked of who sends: for a pool that only this process reaches.
 	Anyone bool
+	// Own are topics that Almanac records in by itself (access.Trail): they take nothing of clients.
+	Own []string
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known
 	// before events are sent. It answers at once.
 	Storing func() error

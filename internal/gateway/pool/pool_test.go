@@ -169,3 +169,34 @@ func TestAsked(t *testing.T) {
 		req.End()
 	}
 }
+
+// Topics that Almanac records in by itself take nothing of others, whatever their rights, and also where nobody is asked for any.
+func TestOwnTopicsTakeNothingOfClients(t *testing.T) {
+	t.Parallel()
+	for _, anyone := range []bool{true, false} {
+		p := bare(100, time.Second)
+		p.slots, p.unknown = map[string]*slot{}, map[string]unknownTopic{}
+		p.cfg.Own, p.cfg.Anyone = []string{"reads"}, anyone
+		p.cfg.Topic = func(context.Context, string) (schemas.Topic, error) { return schemas.Topic{}, schemas.ErrUnknownTopic }
+		for _, who := range []*access.Principal{access.Almanac, {Name: "root", Grants: []access.Grant{{Role: access.RoleAdmin}}}, access.Anonymous(true)} {
+			for _, topic := range []string{"reads", schemas.TopicAlerts} {
+				r := p.Begin(InputLines)
+				_, err := r.To(access.With(t.Context(), who), topic)
+				if denied := (*access.Denied)(nil); !errors.As(err, &denied) || !denied.Own || Status(err) != http.StatusForbidden {
+					t.Errorf("%q into %s: %v", who.Name, topic, err)
+				}
+				r.End()
+			}
+			r := p.Begin(InputLines)
+			if _, err := r.To(access.With(t.Context(), who), "app"); !errors.Is(err, schemas.ErrUnknownTopic) {
+				t.Errorf("%q into a topic of clients: %v", who.Name, err)
+			}
+			r.End()
+		}
+		r := p.Begin(InputAudit)
+		if _, err := r.To(access.With(t.Context(), access.Trail), "reads"); !errors.Is(err, schemas.ErrUnknownTopic) {
+			t.Errorf("the trail: %v", err)
+		}
+		r.End()
+	}
+}

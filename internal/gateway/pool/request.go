@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/access"
@@ -143,11 +144,19 @@ func (r *Request) noSpace(ctx context.Context, why string) error {
 	return fmt.Errorf("%w: %s; send the request again", ErrBusy, why)
 }
 
+// Own reports whether a topic is one that Almanac alone writes: the history of alerts, and Config.Own.
+func (p *Pool) Own(topic string) bool {
+	return topic == schemas.TopicAlerts || slices.Contains(p.cfg.Own, topic)
+}
+
 // To returns the target for a topic, the same one each time. Who asks (access.From) must be allowed to send to it: else
 // the error is an *access.Denied, whether there is such a topic or not.
 func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
+	who := access.From(ctx)
+	if who != access.Trail && r.p.Own(topic) {
+		return nil, who.Refused(&access.Denied{Name: who.Name, Action: access.Send, Topic: topic, Own: true})
+	}
 	if !r.p.cfg.Anyone {
-		who := access.From(ctx)
 		if err := who.May(access.Send, topic); err != nil {
 			return nil, who.Refused(err)
 		}

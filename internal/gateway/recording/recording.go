@@ -120,7 +120,7 @@ func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) 
 }
 
 func (c *Config) store(ctx context.Context, ev schemas.Event) error {
-	ctx = access.With(ctx, access.Almanac)
+	ctx = access.With(ctx, access.Trail)
 	req := c.Pool.Begin(pool.InputAudit)
 	defer req.End()
 	if err := req.Ready(ctx); err != nil {

@@ -109,7 +109,7 @@ func (m *maker) operation(o *operations.Operation) (operation, error) {
 			if err != nil {
 				return out, err
 			}
-			body[asJSON] = media{&Schema{OneOf: []*Schema{body[asJSON].Schema, other}}}
+			body[asJSON] = media{&Schema{AnyOf: []*Schema{body[asJSON].Schema, other}}}
 		}
 		r := response{Description: orElse(a.Text, "OK"), Content: body}
 		for _, name := range a.Headers {

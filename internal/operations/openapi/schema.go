@@ -28,7 +28,7 @@ type Schema struct {
 	MinItems    int        `yaml:"minItems,omitempty"`
 	MaxItems    int        `yaml:"maxItems,omitempty"`
 	Example     string     `yaml:"example,omitempty"`
-	OneOf       []*Schema  `yaml:"oneOf,omitempty"`
+	AnyOf       []*Schema  `yaml:"anyOf,omitempty"`
 	Items       *Schema    `yaml:"items,omitempty"`
 	Required    []string   `yaml:"required,omitempty,flow"`
 	Properties  properties `yaml:"properties,omitempty"`

@@ -35,9 +35,9 @@ func (s *Schema) plainTypeScript(in string) string {
 	switch {
 	case s.Ref != "":
 		return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
-	case len(s.OneOf) > 0:
-		all := make([]string, len(s.OneOf))
-		for i, one := range s.OneOf {
+	case len(s.AnyOf) > 0:
+		all := make([]string, len(s.AnyOf))
+		for i, one := range s.AnyOf {
 			all[i] = one.typeScript(in)
 		}
 		return strings.Join(all, " | ")
