@@ -252,6 +252,7 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	}
 	in.shippers.configure(&cfg, s, log)
 	cfg.Tokens, cfg.Unasked, cfg.TLS = in.opener.tokens, in.opener.unasked(), in.opener.secure()
+	cfg.InsecureHosts = s.InsecureHosts
 	cfg.OnRefused, cfg.OnRequest = in.numbers.refused(log), in.numbers.inputs().Request
 	return gateway.New(cfg)
 }

@@ -31,8 +31,13 @@ import (
 func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db, pages *tables.DB, storing func() error, s *settings, n *processNumbers, log zerolog.Logger) (gateway.Parts, error) {
 	log = log.With().Str("part", "gateway").Logger()
 	again := newRationer()
+	var own []string
+	if s.AuditReads != "" {
+		own = []string{s.AuditReads}
+	}
 	p, err := pool.New(pool.Config{
-		NC: nc, Topic: reg.Topic, Storing: storing, Erased: reg.ErasedSince, Follow: reg.FollowTopics, PrivacyKey: []byte(s.PIIKey),
+		Own: own,
+		NC:  nc, Topic: reg.Topic, Storing: storing, Erased: reg.ErasedSince, Follow: reg.FollowTopics, PrivacyKey: []byte(s.PIIKey),
 		Hooks: n.inputs().Pool(),
 		OnError: func(topic string, err error) {
 			if more, ok := again.pass(topic); ok {

@@ -41,12 +41,15 @@ func (h *httpServer) url() string { return h.opener.url(h.listener) }
 
 func (h *httpServer) close() { _ = h.listener.Close() }
 
+// maxHealthConnections bounds those of a process without a gateway: probes and scrapes are a few.
+const maxHealthConnections = 256
+
 // Run serves the health of a process without a gateway until ctx ends.
 func (h *httpServer) Run(ctx context.Context) error {
 	s := ops.Server{
-		Listener: gateway.Secured(h.listener, h.opener.secure()), Health: h.health,
+		Listener: gateway.Secured(gateway.Bounded(h.listener, maxHealthConnections), h.opener.secure()), Health: h.health,
 		Guard: func(next http.Handler) http.Handler {
-			return guard.Handler(next, guard.Config{Fail: request.Fail, Loopback: gateway.OnLoopback(h.listener), Who: gateway.Who(h.opener.tokens, h.opener.unasked(), h.numbers.refused(h.opener.log))})
+			return guard.Handler(next, guard.Config{Fail: request.Fail, Loopback: gateway.OnLoopback(h.listener), Unasked: gateway.Exposed(h.listener, h.opener.unasked(), h.opener.secure()), Hosts: h.opener.s.InsecureHosts, Who: gateway.Who(h.opener.tokens, h.opener.unasked(), h.numbers.refused(h.opener.log))})
 		},
 	}
 	return s.Run(ctx)

@@ -123,4 +123,4 @@ func (sh *shippers) lines() (lines [][2]string) {
 }
 
 // shipperKeys are the settings of these inputs.
-var shipperKeys = []string{"input_topic", "metrics_topic", "audit_reads", "audit_actor", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key", "syslog_client_ca", "syslog_allow", "tls_cert", "tls_key", "tls_client_ca", "acme_hosts", "acme_directory", "acme_ca", "insecure", "loopback_tokens"}
+var shipperKeys = []string{"input_topic", "metrics_topic", "audit_reads", "audit_actor", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key", "syslog_client_ca", "syslog_allow", "tls_cert", "tls_key", "tls_client_ca", "acme_hosts", "acme_directory", "acme_ca", "insecure", "insecure_hosts", "loopback_tokens"}

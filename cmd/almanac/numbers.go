@@ -73,7 +73,7 @@ func (n *processNumbers) refused(log zerolog.Logger) gateway.OnRefused {
 		if why == "" {
 			return
 		}
-		if more, ok := again.pass("tokens"); ok {
+		if more, ok := again.pass("tokens " + string(reason)); ok {
 			log.Warn().Str("why", why).Int("more", more).Msg("a token was refused")
 		}
 	}

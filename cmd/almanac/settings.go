@@ -45,6 +45,7 @@ type settings struct {
 	TLSKey          string
 	TLSClientCA     string
 	ACMEHosts       []string
+	InsecureHosts   []string
 	ACMEDirectory   string
 	ACMECA          *x509.CertPool
 	Insecure        []string
@@ -165,6 +166,7 @@ var keys = []key{
 	}},
 	{name: "acme_ca", usage: "`FILE` of the CA of that URL, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ACMECA })},
 	{name: "insecure", usage: "`WORDS`, beyond loopback: plaintext (without TLS), no-auth (without tokens), or both with a comma between", set: eachOf(func(s *settings) *[]string { return &s.Insecure }, insecurePlaintext, insecureNoAuth)},
+	{name: "insecure_hosts", usage: "`NAMES` with commas between, by which clients may ask under insecure: plaintext,no-auth; addresses, names without a dot and those of private zones may always", set: hostNames(func(s *settings) *[]string { return &s.InsecureHosts })},
 	{name: "loopback_tokens", def: "false", usage: "`BOOL`: true or false, clients on loopback need a token as all others do, and a password of up's NATS: for a machine that others log in to", set: oneOf(func(s *settings) *string { return &s.LoopbackTokens }, "true", "false")},
 	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on, such as 0.0.0.0:4222, which needs tls_cert", set: plain(func(s *settings) *string { return &s.NATS })},
 	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
@@ -232,7 +234,7 @@ var keys = []key{
 		s.TimersAllowCIDRs, err = callback.ParseRanges(v)
 		return err
 	}},
-	{name: "timers_secrets", secret: true, usage: "`SECRETS` that sign callbacks: NAME=whsec_…,whsec_…;NAME=whsec_…", set: func(s *settings, v string) (err error) {
+	{name: "timers_secrets", secret: true, usage: "`SECRETS` that sign callbacks: NAME=whsec_…,whsec_…;NAME@TOPIC,TOPIC=whsec_…, where groups of those topics alone may name it", set: func(s *settings, v string) (err error) {
 		s.TimersSecrets, err = callback.ParseSecrets(v)
 		return err
 	}},

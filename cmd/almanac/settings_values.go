@@ -170,6 +170,22 @@ func acmeHosts(s *settings, v string) error {
 	})(s, v)
 }
 
+// hostNames are names of hosts with commas between.
+func hostNames(field func(*settings) *[]string) func(*settings, string) error {
+	return unlessEmpty(func(s *settings, v string) error {
+		var all []string
+		for text := range strings.SplitSeq(v, ",") {
+			name := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), "."))
+			if name == "" || len(name) > 253 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "" {
+				return fmt.Errorf("%q is not the name of a host, such as logs.example.com: write it without a scheme and a port", text)
+			}
+			all = append(all, name)
+		}
+		*field(s) = all
+		return nil
+	})
+}
+
 // login is an account and its password. An error does not have the text.
 func login(fields func(*settings) (user, password *string)) func(*settings, string) error {
 	return unlessEmpty(func(s *settings, v string) error {

@@ -62,6 +62,8 @@ type Config struct {
 	OnRequest func(in pool.Input, code int, took time.Duration, received int64)
 	// Unasked says which clients need no token for what changes and costs nothing.
 	Unasked Unasked
+	// InsecureHosts are the names that requests may have as Host where Unasked is UnaskedAll and TLS is nil (guard.Config).
+	InsecureHosts []string
 	// TLS is what HTTP, OTLP and Elastic speak; nil: plain text. An Authenticator is given the subject of a client's
 	// certificate that it verifies.
 	TLS *tls.Config
@@ -154,7 +156,7 @@ func (g *Gateway) Open(p Parts) {
 	g.routes.set(g.makeRoutes())
 	g.elastic.set(g.counted(pool.InputElastic, elastic.New(elastic.Config{Pool: p.Pool})))
 	g.logs = otlp.New(otlp.Config{
-		Who: g.who(), Loopback: OnLoopback(g.cfg.OTLPGRPC), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime,
+		Who: g.who(), Loopback: OnLoopback(g.cfg.OTLPGRPC), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime, OnError: g.cfg.OnError,
 		OnCall: func(code int, took time.Duration, received int) {
 			g.cfg.OnRequest(pool.InputOTLPGRPC, code, took, int64(received))
 		},
@@ -196,7 +198,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 	mux.Handle("POST /v1/topics/{topic}/events", g.counted(pool.InputLines, lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored})))
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
-		reads.Stopping, reads.Rates, reads.Version = g.stopped, g.parts.Pool, g.cfg.Version
+		reads.Stopping, reads.Rates, reads.Own, reads.Version = g.stopped, g.parts.Pool, g.parts.Pool.Own, g.cfg.Version
 		reads.Inputs = func() (all []api.InputUse) {
 			for _, u := range g.parts.Pool.Uses() {
 				all = append(all, api.InputUse{Input: string(u.Input), Topic: u.Topic, LastEvent: u.LastEvent, Events: u.Events, PerSecond: u.PerSecond})

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 
@@ -10,7 +11,12 @@ import (
 
 // guarded is a listener's handler behind what every request passes first. page says which paths are those of a page.
 func (g *Gateway) guarded(l net.Listener, next http.Handler, fail guard.Refuser, page func(string) bool) http.Handler {
-	return guard.Handler(next, guard.Config{Fail: fail, Page: page, OnError: g.cfg.OnError, OnRefused: func(code string) { g.cfg.OnRefused(access.Reason(code), "") }, Who: g.who(), Loopback: OnLoopback(l)})
+	return guard.Handler(next, guard.Config{Unasked: Exposed(l, g.cfg.Unasked, g.cfg.TLS), Hosts: g.cfg.InsecureHosts, Fail: fail, Page: page, OnError: g.cfg.OnError, OnRefused: func(code string) { g.cfg.OnRefused(access.Reason(code), "") }, Who: g.who(), Loopback: OnLoopback(l)})
+}
+
+// Exposed reports whether others reach a listener over plain text, and none is asked for a token.
+func Exposed(l net.Listener, unasked Unasked, secure *tls.Config) bool {
+	return unasked == UnaskedAll && secure == nil && !OnLoopback(l)
 }
 
 // OnLoopback reports whether only this machine reaches a listener.

@@ -44,7 +44,7 @@ func who(ctx context.Context, tokens Authenticator, unasked Unasked, refused OnR
 	}
 	p, why, err := tokens.Authenticate(ctx, a)
 	if err != nil {
-		refused(access.ReasonOf(err), why)
+		refused(access.ReasonOf(err), why+", from "+a.Peer.String())
 	}
 	if err != nil && !formed {
 		return access.Anonymous(unasked.free(a.Loopback)), nil

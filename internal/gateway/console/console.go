@@ -79,6 +79,7 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
+	w.Header().Set("Referrer-Policy", "same-origin") // over plain text its own reads are known by it (package guard)
 	if name == "" || name == "index.html" {
 		w.Header().Set("Cache-Control", "no-cache")
 		f.all[f.index].serve(w, r)

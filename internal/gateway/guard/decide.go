@@ -18,6 +18,12 @@ type Ask struct {
 	// Host is the one that the request names, Loopback whether its connection is this machine's own.
 	Host     string
 	Loopback bool
+	// Unasked says that no client needs a token and that nothing else tells a page apart: the listener is reached by others, over
+	// plain text, of which browsers say no Sec-Fetch-*. Hosts are the names that it has there, beside those of private networks.
+	Unasked bool
+	Hosts   []string
+	// Browser says that a browser sends the request, as User-Agent says, which no page can change.
+	Browser bool
 	// Site, Mode and Dest are Sec-Fetch-Site, Sec-Fetch-Mode and Sec-Fetch-Dest, Origin and Referer the headers of these names.
 	Site, Mode, Dest, Origin, Referer string
 }
@@ -31,12 +37,19 @@ func Decide(a *Ask) *request.Error {
 	case a.Loopback && !loopback(a.Host):
 		return request.Refuse(http.StatusMisdirectedRequest, "wrong_host",
 			fmt.Sprintf("the request names the host %q, and this listener is on loopback", a.Host), "use 127.0.0.1 or localhost")
+	case a.Unasked && !private(a.Host, a.Hosts):
+		return request.Refuse(http.StatusMisdirectedRequest, "wrong_host",
+			fmt.Sprintf("the request names the host %q, which may be another's name for this address, and no token is asked here", a.Host),
+			"use the address or a name without a dot, add the name to insecure_hosts, or give the gateway TLS or tokens")
 	case (open[a.Path] || a.Page && a.goes()) && (a.Method == http.MethodGet || a.Method == http.MethodHead):
 		return nil
 	case a.Mode == "navigate":
 		return request.Refuse(http.StatusForbidden, "navigation", "a browser may not go to this address", "ask with a program, such as curl")
 	case a.foreign():
 		return request.Refuse(http.StatusForbidden, "cross_origin", "a page of another origin may not send requests here", "ask with a program, such as curl")
+	}
+	if a.Unasked && a.Browser && !a.Page && a.Site == "" && a.Origin == "" && a.Referer == "" {
+		return request.Refuse(http.StatusForbidden, "navigation", "a browser asks for this and does not say for which page", "ask with a program, such as curl")
 	}
 	return nil
 }

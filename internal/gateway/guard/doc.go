@@ -7,11 +7,13 @@
 // browsers say of a request and pages cannot change:
 //
 //	a name for loopback that is not loopback's      421: a name elsewhere was made to mean 127.0.0.1
+//	a name that may be another's, and no token  421: where none is asked, over plain text (insecure: no-auth)
 //	health, version, specification                  pass: they cost nothing and tell nothing
 //	Sec-Fetch-Mode: navigate                        403: a link, a redirect, a form or a frame
 //	Sec-Fetch-Site: cross-site, same-site           403: an image, a script, a fetch of another origin
 //	Sec-Fetch-Site: same-origin, none               pass
 //	Origin, else Referer, of another host           403: browsers that do not send Sec-Fetch-Site
+//	none of these, from a browser, and no token     403: an image without a referer, where none is asked over plain text
 //	none of these                                   pass: a program
 //
 // A navigation is refused wherever it came from, the address bar among them: a browser does not

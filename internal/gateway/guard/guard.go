@@ -26,6 +26,9 @@ type Config struct {
 	// Loopback says that the listener is on loopback. One that others reach too asks this machine's programs for a secret as well: a
 	// proxy or a sidecar in front of it comes from loopback.
 	Loopback bool
+	// Unasked says that the listener asks no client for a token, and others reach it over plain text; Hosts are names that it has.
+	Unasked bool
+	Hosts   []string
 	// Page says which paths are those of a page, which a browser may go to; nil: none.
 	Page func(path string) bool
 	// OnRefused hears the code of each request that Decide refuses; nil: it is not heard.
@@ -40,6 +43,7 @@ var answers = map[string]string{
 	"Content-Security-Policy":      "sandbox; default-src 'none'; frame-ancestors 'none'",
 	"Cross-Origin-Resource-Policy": "same-origin",
 	"Referrer-Policy":              "no-referrer",
+	"Cache-Control":                "no-store",
 }
 
 // Handler passes on what may come in, under an id.
@@ -49,6 +53,7 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 			w.Header().Set(name, value)
 		}
 		ask := askOf(r)
+		ask.Unasked, ask.Hosts = cfg.Unasked, cfg.Hosts
 		ask.Page = cfg.Page != nil && cfg.Page(r.URL.Path)
 		if name := access.Several(r.Header); name != "" {
 			cfg.Fail(w, r, request.Refuse(http.StatusBadRequest, "bad_header", "the request has several "+name+" headers", "send one: what is between may have judged by another"))
@@ -122,7 +127,8 @@ func askOf(r *http.Request) *Ask {
 	a, ok := local.(*net.TCPAddr)
 	return &Ask{
 		Method: r.Method, Path: r.URL.Path, Host: r.Host, Loopback: ok && a.IP.IsLoopback(),
-		Site: r.Header.Get("Sec-Fetch-Site"), Mode: r.Header.Get("Sec-Fetch-Mode"), Dest: r.Header.Get("Sec-Fetch-Dest"),
+		Browser: strings.HasPrefix(r.UserAgent(), "Mozilla/"), // all begin so
+		Site:    r.Header.Get("Sec-Fetch-Site"), Mode: r.Header.Get("Sec-Fetch-Mode"), Dest: r.Header.Get("Sec-Fetch-Dest"),
 		Origin: r.Header.Get("Origin"), Referer: r.Header.Get("Referer"),
 	}
 }
