@@ -31,7 +31,7 @@ type asking struct {
 	err   error
 }
 
-// ReadRune implements io.RuneReader. What is not UTF-8 is a character of one byte, as regexp has it.
+// ReadRune is that of a reader of characters. What is not UTF-8 is a character of one byte, as regexp has it.
 func (a *asking) ReadRune() (rune, int, error) {
 	if a.count%askEvery == 0 && a.err == nil {
 		a.err = a.stop()

@@ -28,7 +28,7 @@ func Compile(text string) (*regexp.Regexp, error) {
 }
 
 // Repeated returns about how many instructions a text has as an expression beyond its length. A text that is not an
-// expression has none.
+// expression adds nothing.
 func Repeated(text string, flags syntax.Flags) int {
 	re, err := syntax.Parse(text, flags)
 	if err != nil {

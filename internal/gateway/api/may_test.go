@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-events/almanac/timers"
 )
 
-// Timers that call receivers of alerts are read, and changed by nobody: not even by who may do everything.
+// Timers that call receivers of alerts are read, and no client changes them, whatever its rights.
 func TestCallsOfAlertsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	root := &access.Principal{Name: "root", Grants: []access.Grant{{Role: access.RoleAdmin}}}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// privateZones are ends of names that nobody can register, so that no page elsewhere has such a name for this address.
+// privateZones are ends of names that cannot be registered, so that no page elsewhere has such a name for this address.
 var privateZones = []string{".internal", ".local", ".localhost", ".svc", ".home.arpa"}
 
 // private reports whether a host cannot be another's name for this address: it is an address, a name without a dot, one of a

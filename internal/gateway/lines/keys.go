@@ -108,7 +108,7 @@ func (k *keys) claim(name, topic, key string, f form) (s *sent, first bool, err 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	k.makeRoom(name, now)
+	k.makeSpace(name, now)
 	id := name + " " + topic + " " + key // neither of the first two has a space
 	if s := k.of[id]; s != nil {
 		if how := f.differs(&s.form); how != "" {
@@ -129,9 +129,9 @@ func (k *keys) claim(name, topic, key string, f form) (s *sent, first bool, err 
 	return s, true, nil
 }
 
-// makeRoom forgets what is past of the writer, and where there is no room what is past of all, and then the oldest of the writer that
+// makeSpace forgets what is past of the writer, and where there is no room what is past of all, and then the oldest of the writer that
 // holds most: one that sends many keys has its own forgotten, not those of others.
-func (k *keys) makeRoom(name string, now time.Time) {
+func (k *keys) makeSpace(name string, now time.Time) {
 	if w := k.by[name]; w != nil {
 		k.trim(name, w, now)
 	}

@@ -170,7 +170,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// Topics that Almanac records in by itself take nothing of others, whatever their rights, and also where nobody is asked for any.
+// Topics that Almanac records in by itself take nothing of others, whatever their rights, and also where none are asked for.
 func TestOwnTopicsTakeNothingOfClients(t *testing.T) {
 	t.Parallel()
 	for _, anyone := range []bool{true, false} {

@@ -283,6 +283,7 @@ export type ErasureProof = {
     fence_time: number;
     front?: string;
     reason?: string;
+    by?: string;
     state: "settling" | "erasing" | "erased";
     created_at: string;
     settled_at?: string;
@@ -347,6 +348,7 @@ export type Erasures = {
     fence_time: number;
     front?: string;
     reason?: string;
+    by?: string;
     state: "settling" | "erasing" | "erased";
     created_at: string;
     settled_at?: string;
@@ -450,6 +452,8 @@ export type Job = {
   topic: string;
   state: "queued" | "running" | "done" | "failed" | "cancelled";
   request: Record<string, unknown>;
+  by?: string;
+  cancelled_by?: string;
   created_at: string;
   started_at?: string;
   updated_at: string;
@@ -840,6 +844,13 @@ export type Timer = {
   detail?: string;
   late_ms?: number;
   took_ms?: number;
+};
+
+export type TimerChanged = {
+  group: string;
+  id: string;
+  state: "pending" | "firing" | "done" | "failed" | "cancelled";
+  revision: number;
 };
 
 export type TimerGroup = {
