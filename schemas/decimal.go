@@ -79,11 +79,11 @@ func parseDecimal(s string) (d Decimal, ok bool) {
 		d = d.timesTen(0)
 	}
 	for ; shift < 0 && !d.IsZero(); shift++ {
-		rest, digit := d.overTen(10)
+		tenth, digit := d.dividedBy(10)
 		if digit != 0 {
 			return Decimal{}, false
 		}
-		d = rest
+		d = tenth
 	}
 	if negative {
 		d = d.negate()
@@ -98,8 +98,8 @@ func (d Decimal) timesTen(digit uint64) Decimal {
 	return Decimal{lo, d.hi*10 + over + carry}
 }
 
-// overTen divides by a small number.
-func (d Decimal) overTen(by uint64) (quotient Decimal, rest uint64) {
+// dividedBy divides d, which is not negative, by a number of 64 bits.
+func (d Decimal) dividedBy(by uint64) (quotient Decimal, rest uint64) {
 	hi, r := bits.Div64(0, d.hi, by)
 	lo, r := bits.Div64(r, d.lo, by)
 	return Decimal{lo, hi}, r
@@ -110,9 +110,10 @@ func (d Decimal) AppendText(dst []byte) []byte {
 	if int64(d.hi) < 0 {
 		dst, d = append(dst, '-'), d.negate()
 	}
-	const half = 10_000_000_000_000_000_000 // 10^19
-	upper, low := d.overTen(half)
-	_, high := upper.overTen(half) // at most 19 digits, since d has 38
+	// d has at most 38 digits: high is the first 19 of them, low the others, and each fits 64 bits.
+	const tenTo19 = 10_000_000_000_000_000_000
+	upper, low := d.dividedBy(tenTo19)
+	_, high := upper.dividedBy(tenTo19)
 	text := strconv.AppendUint(nil, high, 10)
 	if high > 0 {
 		tail := strconv.FormatUint(low, 10)

@@ -8,7 +8,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// This file holds every name that lives outside the process.
+// This file holds the names that live outside the process. Those of one thing are beside it: the bucket's
+// keys (keys.go), headers of fronts (fronts.go), derived tables (derivednames.go), views (viewnames.go),
+// the columns of kinds (package kinds).
 
 // Streams and the KV bucket.
 const (
@@ -229,21 +231,15 @@ var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 func validName(s string) bool { return NamePattern.MatchString(s) }
 
-// Subjects of EVENTS.
-
 // NoTopic stands in for the topic of what was published under no possible one. A
 // topic's name cannot begin so.
 const NoTopic = "_"
-
-// Subjects of SHARDS.
 
 // MsgID is the duplicate-window id of a frame. Sequences count per producer,
 // topic and lane, so all three are in it.
 func MsgID(producer, topic string, lane int, seq uint64) string {
 	return producer + "." + topic + "." + strconv.Itoa(lane) + "." + strconv.FormatUint(seq, 10)
 }
-
-// Registry keys.
 
 // KVStream is the stream behind the bucket.
 const KVStream = "KV_" + Bucket

@@ -12,14 +12,14 @@ import (
 // ErrSeal: a seal, or a chain of them, does not hold together.
 var ErrSeal = errors.New("bad seal")
 
-// Seal is a digest over the rows of a shard, chained to the seal of the topic before it.
-// It never changes: a shard whose rows change for a reason gets another one.
+// Seal is a digest over the rows of a closed shard, chained to the seal of the topic before it.
+// It never changes: a shard whose rows change for a reason gets another one. The state sealed of
+// a shard, no new frames above a position, has nothing to do with it.
 type Seal struct {
-	Topic  string `json:"topic"`
-	Number uint64 `json:"number"` // 1, 2, 3 … of the topic
-	// Shard is written by its public name.
-	Shard SealedShard `json:"shard"`
-	Lane  int         `json:"lane"`
+	Topic  string      `json:"topic"`
+	Number uint64      `json:"number"` // 1, 2, 3 … of the topic
+	Shard  PublicShard `json:"shard"`
+	Lane   int         `json:"lane"`
 	// At is when it was made, by the clock of the process that made it.
 	At time.Time `json:"at"`
 	// Why is one of the words below, and Replaces the shard's seal before this one.
@@ -45,9 +45,9 @@ type Seal struct {
 	Hash string `json:"hash"`
 }
 
-// Why a shard was sealed.
+// Why a seal was made.
 const (
-	SealClosed     = "closed" // the first time
+	SealClosed     = "closed" // the shard closed: its first
 	SealErased     = "erased"
 	SealAnonymised = "anonymised"
 	SealDropped    = "dropped" // by retention: no row is left
@@ -59,16 +59,16 @@ var SealGenesis = strings.Repeat("0", 2*sha256.Size)
 // EmptyDigest is Digest of no rows.
 var EmptyDigest = hex.EncodeToString(sha256.New().Sum(nil))
 
-// SealedShard is a shard whose text is its public name.
-type SealedShard ShardRef
+// PublicShard is a shard that JSON has by its public name.
+type PublicShard ShardRef
 
 // MarshalText gives the public name.
-func (s SealedShard) MarshalText() ([]byte, error) { return []byte(ShardRef(s).String()), nil }
+func (s PublicShard) MarshalText() ([]byte, error) { return []byte(ShardRef(s).String()), nil }
 
 // UnmarshalText reads a public name.
-func (s *SealedShard) UnmarshalText(text []byte) error {
+func (s *PublicShard) UnmarshalText(text []byte) error {
 	ref, err := ParsePublicShardName(string(text))
-	*s = SealedShard(ref)
+	*s = PublicShard(ref)
 	return err
 }
 

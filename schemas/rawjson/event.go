@@ -160,8 +160,11 @@ type ourWord struct {
 	field int
 }
 
+// maxWordBytes is above the longest of our own keys, @timestamp; a longer one would end the program as it starts.
+const maxWordBytes = 16
+
 // wordsByLength holds our own keys by their length: they are looked up for each leaf.
-var wordsByLength = func() (words [16][]ourWord) {
+var wordsByLength = func() (words [maxWordBytes][]ourWord) {
 	for word, column := range schemas.JSONWords {
 		field := fieldsByColumn[column]
 		if column == schemas.ColID {

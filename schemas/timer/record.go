@@ -79,9 +79,10 @@ type Record struct {
 	Owner, Claim string
 	// SpecSeq is the sequence of the record that holds the spec; 0: this one.
 	SpecSeq uint64
-	// Spec is set where the record holds it, or where it was read for it. AskedDue is then the due time
-	// that was asked for with it.
-	Spec     *Spec
+	// Spec is set where the record holds it, or where it was read for it.
+	Spec *Spec
+	// AskedDue is the due time that the caller asked for with Spec; unix ns. Due moves on with each retry.
+	// So Create compares a repeated request with this one. It is not stored.
 	AskedDue int64
 	// Host of the callback, with its port.
 	Host string

@@ -4,7 +4,7 @@
 // # Model
 //
 // A seal has a digest over all rows of a shard and the hash of the topic's seal before it. So
-// the newest hash of a topic stands for every row that was sealed.
+// the newest hash of a topic stands for every row that its seals are over.
 //
 //	shard closes ─▶ digest over its rows ─▶ seal n, chained to n−1 ─▶ the registry
 //	rows change for a reason ─▶ seal m, which replaces n and says why
@@ -17,7 +17,7 @@
 // # States of a shard
 //
 //	open            no seal
-//	closed          sealed by the next round
+//	closed          gets a seal in the next round
 //	being erased, or cleared    left as it is until that is booked
 //	dropped         a last seal, of no rows, if it had one before
 //

@@ -15,7 +15,7 @@ import (
 // or not yet.
 func due(t *schemas.Topic, e *registry.Shard, record *ledger.ErasureRecord, current map[schemas.ShardRef]schemas.Seal, now time.Time) (next schemas.Seal, needed bool) {
 	old, sealed := current[e.Ref()]
-	next = schemas.Seal{Topic: e.Topic, Shard: schemas.SealedShard(e.Ref()), Lane: e.ID.Lane(), Version: t.Version, Why: schemas.SealClosed, Replaces: old.Number}
+	next = schemas.Seal{Topic: e.Topic, Shard: schemas.PublicShard(e.Ref()), Lane: e.ID.Lane(), Version: t.Version, Why: schemas.SealClosed, Replaces: old.Number}
 	next.Erased, next.Erasures = erased(record)
 	next.Anonymised, next.AnonymisedAt = e.Anonymised, e.AnonymisedAt
 	switch {

@@ -28,8 +28,8 @@ func chained(of ...schemas.Seal) []schemas.Seal {
 }
 
 func three() []schemas.Seal {
-	return chained(schemas.Seal{Shard: schemas.SealedShard{ID: 1}, Rows: 10, Why: schemas.SealClosed}, schemas.Seal{Shard: schemas.SealedShard{ID: 2}, Rows: 20, Why: schemas.SealClosed},
-		schemas.Seal{Shard: schemas.SealedShard{ID: 1}, Rows: 7, Why: schemas.SealErased, Replaces: 1, Erased: 3, Erasures: []string{"e-1"}})
+	return chained(schemas.Seal{Shard: schemas.PublicShard{ID: 1}, Rows: 10, Why: schemas.SealClosed}, schemas.Seal{Shard: schemas.PublicShard{ID: 2}, Rows: 20, Why: schemas.SealClosed},
+		schemas.Seal{Shard: schemas.PublicShard{ID: 1}, Rows: 7, Why: schemas.SealErased, Replaces: 1, Erased: 3, Erasures: []string{"e-1"}})
 }
 
 // unsealed3 is three, of which the shard of the last was changed before its erasure.
