@@ -31,7 +31,7 @@ func New(to Publisher) *Trail {
 	t := &Trail{to: to}
 	if p, ok := to.(interface{ Topic() schemas.Topic }); ok {
 		if topic := p.Topic(); topic.Kind != kinds.Audit {
-			t.wrong = fmt.Errorf("audit: topic %q is of kind %s: %w; declare another with `almanac topics apply NAME --kind %s`", topic.Name, topic.Kind, ErrKind, kinds.Audit)
+			t.wrong = fmt.Errorf("audit: topic %q is of kind %s: %w; declare another with `%s`", topic.Name, topic.Kind, ErrKind, kinds.Audit.Declare("NAME"))
 		}
 	}
 	return t

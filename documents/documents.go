@@ -83,11 +83,11 @@ func Open(ctx context.Context, nc *nats.Conn, topic string, cfg Config) (*Collec
 		return nil, err
 	}
 	t, err := reg.TopicOf(ctx, topic, kinds.Document)
+	if wrong := (*registry.WrongKindError)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%w: %w", ErrKind, err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if t.Kind != kinds.Document {
-		return nil, fmt.Errorf("%w: %w: topic %q is of kind %s; declare another with `%s`", schemas.ErrRequest, ErrKind, topic, t.Kind, kinds.Document.Declare("NAME"))
 	}
 	w, err := fronts.Open(ctx, reg.JetStream(), schemas.StreamDocs, cfg.Write)
 	if err != nil {
@@ -137,7 +137,8 @@ var Always = Condition{}
 // IfVersion takes the version alone that a caller read.
 func IfVersion(n uint64) Condition { return Condition{n} }
 
-// tries bounds how often a write is evaluated again because others came first.
+// tries bounds how often a write is evaluated again because others came first. Each race is lost to another write, so a
+// document that a hundred writers change at once takes them all.
 const tries = 100
 
 // Create stores a new document; ErrExists where the id is taken.

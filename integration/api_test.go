@@ -142,7 +142,7 @@ func seriesOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.get("/v1/topics/cpu/align?"+span+"&align=summary&period=1h"), `"summary":{"count":3,"mean":114,"sum":342,"min":98,"max":123,"m2":386}`)
 	holds(t, c.get("/v1/topics/cpu/align?"+span+"&metric=idle&align=summary&reduce=p50&period=1h"), `"metrics":["load","idle"]`, `"groups":[{"metric":"load","labels":{},"unit":"%","points":[{"time":"2026-02-01T13:00:00.000000000Z","value":121}]}]`)
 	holds(t, c.send(400, "GET", "/v1/topics/cpu/align?"+span+"&align=mean&period=90s", ""), "it must be a multiple of 1m0s")
-	holds(t, c.send(400, "GET", "/v1/topics/app/series", ""), "series are of topics of kind metric")
+	holds(t, c.send(400, "GET", "/v1/topics/app/series", ""), "this is for topics of kind metric")
 }
 
 // tailOverHTTP reads an event of a tail, and goes on after it.

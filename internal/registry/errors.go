@@ -84,3 +84,14 @@ func unreadable(key string, err error) error { return &UnreadableError{Key: key,
 
 // maxListedTopics is how many names one line of a message bears.
 const maxListedTopics = 20
+
+// WrongKindError names a topic that is not of the kind that is asked for.
+type WrongKindError struct {
+	Name       string
+	Kind, Want schemas.Kind
+}
+
+// Error says how to declare one of the kind.
+func (e *WrongKindError) Error() string {
+	return fmt.Sprintf("topic %q is of kind %s, and this is for topics of kind %s: declare one with `%s`", e.Name, e.Kind, e.Want, e.Want.Declare("NAME"))
+}

@@ -32,8 +32,8 @@ func (r *Registry) AskedTopic(ctx context.Context, name string) (schemas.Topic, 
 	return r.TopicOf(ctx, name, "")
 }
 
-// TopicOf is AskedTopic for what reads topics of a kind: the refusal of one that is not declared says how to declare it so. Whether
-// it is of the kind is the caller's to look at.
+// TopicOf is AskedTopic for what reads topics of a kind: the refusal of one that is not declared says how to declare it so, and
+// one of another kind is a *WrongKindError.
 func (r *Registry) TopicOf(ctx context.Context, name string, kind schemas.Kind) (schemas.Topic, error) {
 	t, err := r.Topic(ctx, name)
 	if unknown := (*UnknownTopicError)(nil); errors.As(err, &unknown) {
@@ -41,6 +41,9 @@ func (r *Registry) TopicOf(ctx context.Context, name string, kind schemas.Kind) 
 	}
 	if schemas.Reason(err) != "" {
 		err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	if err == nil && kind != "" && t.Kind != kind {
+		err = fmt.Errorf("%w: %w", schemas.ErrRequest, &WrongKindError{Name: name, Kind: t.Kind, Want: kind})
 	}
 	return t, err
 }

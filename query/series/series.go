@@ -38,9 +38,6 @@ func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error)
 	if err != nil {
 		return nil, err
 	}
-	if t.Kind != kinds.Metric {
-		return nil, bad("topic %q is of kind %s; series are of topics of kind %s: declare one with `%s`", name, t.Kind, kinds.Metric, kinds.Metric.Declare("NAME"))
-	}
 	return &t, nil
 }
 
@@ -57,14 +54,15 @@ func (r *Reader) ask(ctx context.Context, topic string, run func(*snapshot) erro
 		switch {
 		case errors.Is(err, once.ErrMoved) && try < maxAsks:
 			continue
-		case err != nil && !errors.Is(err, schemas.ErrRequest):
+		case err != nil && !errors.Is(err, schemas.ErrRequest): // such a one names what the caller wrote, who knows the topic
 			return fmt.Errorf("series of topic %q: %w", topic, err)
 		}
 		return err
 	}
 }
 
-// settings bound a statement's memory; sorting and grouping go to disk before. The key of the tables says which
+// settings bound a statement's memory to what SQL that people ask has (query.DefaultSQLMemoryBytes), about; sorting and
+// grouping go to disk at a quarter of it, so that what a statement has beside them fits. The key of the tables says which
 // granules have the rows that are read, nearly all of which count: to read the columns of conditions first takes
 // a fifth more CPU. To compress answers costs ClickHouse more than to send them over a network of a data center.
 var settings = map[string]string{"enable_http_compression": "0", "max_memory_usage": "2000000000", "max_bytes_before_external_sort": "500000000", "max_bytes_before_external_group_by": "500000000", "optimize_move_to_prewhere": "0"}

@@ -70,9 +70,6 @@ func (r *Reader) begin(ctx context.Context, req *Request) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Kind != kinds.Audit {
-		return nil, fmt.Errorf("%w: topic %q is of kind %s; a trail is of topics of kind %s: declare one with `%s`", schemas.ErrRequest, t.Name, t.Kind, kinds.Audit, kinds.Audit.Declare("NAME"))
-	}
 	w := &walk{q: r.q, req: req, now: time.Now()}
 	var from place
 	if req.Cursor != "" {

@@ -72,9 +72,6 @@ func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error)
 	if err != nil {
 		return nil, err
 	}
-	if t.Kind != kinds.Meter {
-		return nil, fmt.Errorf("%w: topic %q is of kind %s; usage is of topics of kind %s: declare one with `%s`", schemas.ErrRequest, name, t.Kind, kinds.Meter, kinds.Meter.Declare("NAME"))
-	}
 	_, err = r.ledger.Of(ctx, name)
 	return &t, err
 }
