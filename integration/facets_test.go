@@ -63,7 +63,7 @@ func TestFacetsOfEveryPlace(t *testing.T) {
 	publish()
 	lag(each, each)
 
-	got, err := r.Facets(t.Context(), query.FacetRequest{Topic: "app", Fields: []string{"level", "attributes.host", "attributes['odd \\'key\\'']", "endpoint", "user_id"}, Values: 2})
+	got, err := r.Facets(t.Context(), query.FacetRequest{Topic: "app", Fields: []string{"level", "attributes.host", "attributes['odd \\'key\\'']", "endpoint", "user_id"}, MaxValues: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestFacetsOfEveryPlace(t *testing.T) {
 	if err != nil || got.Count != 50 || got.Facets[0].Values[0].Count != 50 {
 		t.Errorf("with a filter and a range: %+v, %v", got, err)
 	}
-	fields, err := r.Fields(t.Context(), query.CompleteRequest{Topic: "app", Prefix: "attributes.h"})
+	fields, err := r.Fields(t.Context(), query.CompletionRequest{Topic: "app", Prefix: "attributes.h"})
 	if err != nil || fields.Read != 3*each || fields.Sampled || len(fields.Fields) != 1 || fields.Fields[0].Name != "attributes.host" || fields.Fields[0].Count != 90 {
 		t.Errorf("fields: %+v, %v", fields, err)
 	}
-	fields, err = r.Fields(t.Context(), query.CompleteRequest{Topic: "app"})
+	fields, err = r.Fields(t.Context(), query.CompletionRequest{Topic: "app"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestFacetsOfEveryPlace(t *testing.T) {
 			t.Errorf("field %s has %d events, want %d: %v", name, got, want, counts)
 		}
 	}
-	values, err := r.Values(t.Context(), query.CompleteRequest{Topic: "app", Field: "user_id", Prefix: "u-17"})
+	values, err := r.Values(t.Context(), query.CompletionRequest{Topic: "app", Field: "user_id", Prefix: "u-17"})
 	if err != nil || len(values.Values) != 11 || values.Read != 3*each {
 		t.Errorf("values: %+v, %v", values, err)
 	}
 	for name, bad := range map[string]query.FacetRequest{
-		"no field": {}, "ts": {Fields: []string{"ts"}}, "unknown": {Fields: []string{"nope"}}, "n": {Fields: []string{"level"}, Values: 101}, "shards": {Fields: []string{"level"}, Shards: -1},
+		"no field": {}, "ts": {Fields: []string{"ts"}}, "unknown": {Fields: []string{"nope"}}, "n": {Fields: []string{"level"}, MaxValues: 101}, "shards": {Fields: []string{"level"}, MaxShards: -1},
 	} {
 		bad.Topic = "app"
 		if _, err := r.Facets(t.Context(), bad); !errors.Is(err, schemas.ErrRequest) {

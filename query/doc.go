@@ -13,7 +13,12 @@
 //
 // Package recent reads the first two, and its types keep the order: rows are read with what
 // it found above the heads. Pages, counts and histograms share walk, which goes through the
-// steps.
+// steps. A search (search.go) is a page of up to eight topics, merged by time: each is read as a page by
+// itself, and its cursor is theirs together (leg.go).
+//
+// Completion (completion.go) lists the fields of a topic and the values of a field for who types a filter,
+// from a sample: the newest events. Facets count the values of all events that a filter
+// selects in the shards that are read.
 //
 // A reader by New is for one verb. One by NewFollowing serves many queries, and while Run
 // runs reads ahead of them over a second connection. Close releases that. What a page opens

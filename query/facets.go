@@ -19,7 +19,7 @@ const (
 	DefaultFacetValues = 10
 	MaxFacetValues     = 100
 	MaxFacetFields     = 16
-	// MaxFacetShards bounds Shards of a FacetRequest.
+	// MaxFacetShards bounds MaxShards of a FacetRequest.
 	MaxFacetShards = histogramShards
 )
 
@@ -32,10 +32,10 @@ type FacetRequest struct {
 	Where string
 	// Fields are 1 to MaxFacetFields names as a filter writes them.
 	Fields []string
-	// Values is how many of each field, 1 to MaxFacetValues; 0 means DefaultFacetValues.
-	Values int
-	// Shards is how many of the newest shards are read; 0 means MaxPageShards.
-	Shards int
+	// MaxValues is how many values of each field, 1 to MaxFacetValues; 0 means DefaultFacetValues.
+	MaxValues int
+	// MaxShards is how many shards are read, the newest, 1 to MaxFacetShards; 0 means MaxPageShards.
+	MaxShards int
 	// Notice, when set, hears the answer's Notice before anything is scanned.
 	Notice func(string)
 }
@@ -72,7 +72,7 @@ type ValueCount struct {
 
 // Facets counts the values of fields.
 func (r *Reader) Facets(ctx context.Context, req FacetRequest) (*Facets, error) {
-	n, shards := cmp.Or(req.Values, DefaultFacetValues), cmp.Or(req.Shards, MaxPageShards)
+	n, shards := cmp.Or(req.MaxValues, DefaultFacetValues), cmp.Or(req.MaxShards, MaxPageShards)
 	switch {
 	case n < 1 || n > MaxFacetValues:
 		return nil, fmt.Errorf("%w: n is %d, it must be 1 to %d", schemas.ErrRequest, n, MaxFacetValues)

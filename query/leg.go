@@ -15,9 +15,9 @@ type leg struct {
 	used  int // how many of the rows are on the page
 }
 
-// joined puts the rows of legs on one page, up to limit of them, and returns of each row the leg that it is of.
+// merged puts the rows of legs on one page, up to limit of them, and returns of each row the index of its leg.
 // Of events with the same time and id, which only different topics have, the one of the earlier leg comes first.
-func joined(legs []*leg, limit int) (rows []row, of []int) {
+func merged(legs []*leg, limit int) (rows []row, legOf []int) {
 	type owned struct {
 		row
 		leg int
@@ -47,10 +47,10 @@ func joined(legs []*leg, limit int) (rows []row, of []int) {
 		if len(rows) == limit || bound != nil && !first.beyond(*bound, r.ts) {
 			break
 		}
-		rows, of = append(rows, r.row), append(of, r.leg)
+		rows, legOf = append(rows, r.row), append(legOf, r.leg)
 		legs[r.leg].used++
 	}
-	return rows, of
+	return rows, legOf
 }
 
 // more reports whether the leg may have events beyond the page.

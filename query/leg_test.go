@@ -141,13 +141,13 @@ func pageOf(t *rapid.T, req SearchRequest, all []placed) (got []placed, forward,
 		}
 		legs = append(legs, legOf(t, p, i, all))
 	}
-	rows, of := joined(legs, req.Limit)
+	rows, topicOf := merged(legs, req.Limit)
 	forward, back = turns(legs, rows)
 	if legs[0].p.back {
-		slices.Reverse(of)
+		slices.Reverse(topicOf)
 	}
 	for i, r := range rows {
-		got = append(got, placed{r.position, of[i]})
+		got = append(got, placed{r.position, topicOf[i]})
 	}
 	return got, forward, back
 }

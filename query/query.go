@@ -156,7 +156,7 @@ func (r *Reader) page(ctx context.Context, p *plan, notice func(string)) (*Page,
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := joined([]*leg{l}, p.limit)
+	rows, _ := merged([]*leg{l}, p.limit)
 	page.Cursor, page.Back = turns([]*leg{l}, rows)
 	for _, row := range rows {
 		page.Events = append(page.Events, row.json)

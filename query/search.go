@@ -85,18 +85,18 @@ func (r *Reader) Search(ctx context.Context, req SearchRequest) (*SearchPage, er
 			return nil, joinRequest(fmt.Errorf("%w: its parts are of different pages", ErrCursor))
 		}
 	}
-	rows, of := joined(legs, legs[0].p.limit)
+	rows, topicOf := merged(legs, legs[0].p.limit)
 	out := &SearchPage{Events: []TopicEvent{}, Topics: []TopicRead{}}
 	out.Cursor, out.Back = turns(legs, rows)
 	if legs[0].p.back {
-		slices.Reverse(of)
+		slices.Reverse(topicOf)
 	}
 	for i, page := range pages {
 		out.Topics = append(out.Topics, TopicRead{parts[i].Topic, 0, append([]string{}, page.Shards...), page.Notice, page.Notes})
 	}
 	for i, row := range rows {
-		out.Topics[of[i]].Count++
-		out.Events = append(out.Events, TopicEvent{parts[of[i]].Topic, row.json})
+		out.Topics[topicOf[i]].Count++
+		out.Events = append(out.Events, TopicEvent{parts[topicOf[i]].Topic, row.json})
 	}
 	return out, nil
 }

@@ -23,7 +23,7 @@ func (r *Reader) unknown(ctx context.Context, p *plan) string {
 	if names = names[:min(len(names), maxUnknown)]; len(names) == 0 {
 		return ""
 	}
-	req := &CompleteRequest{Topic: p.topic.Name, From: time.Unix(0, p.from)}
+	req := &CompletionRequest{Topic: p.topic.Name, From: time.Unix(0, p.from)}
 	if p.to < math.MaxInt64 {
 		req.To = time.Unix(0, p.to).Add(1)
 	}

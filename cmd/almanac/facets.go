@@ -91,7 +91,7 @@ func (a *app) facets(ctx context.Context, cmd *cobra.Command, args []string) err
 	f := reading{flags: cmd}
 	req := query.FacetRequest{
 		Topic: args[0], Fields: query.SplitNames(args[1]), From: f.time("from"), To: f.until("to"), Where: f.flag("where"),
-		Values: f.whole("values", 1, query.MaxFacetValues), Shards: f.whole("shards", 1, query.MaxFacetShards),
+		MaxValues: f.whole("values", 1, query.MaxFacetValues), MaxShards: f.whole("shards", 1, query.MaxFacetShards),
 		Notice: func(s string) { a.note("%s", s) },
 	}
 	if f.err != nil {
@@ -131,14 +131,14 @@ func (a *app) sampled(events uint64, more bool, notes []string) {
 	a.note("of %s%s", plural(events, "event"), of)
 }
 
-func completeRequest(cmd *cobra.Command, topic string) (query.CompleteRequest, error) {
+func completionRequest(cmd *cobra.Command, topic string) (query.CompletionRequest, error) {
 	f := reading{flags: cmd}
-	req := query.CompleteRequest{Topic: topic, From: f.time("from"), To: f.until("to"), Prefix: f.flag("prefix"), Limit: f.whole("limit", 1, query.MaxCompletions)}
+	req := query.CompletionRequest{Topic: topic, From: f.time("from"), To: f.until("to"), Prefix: f.flag("prefix"), Limit: f.whole("limit", 1, query.MaxCompletions)}
 	return req, f.err
 }
 
 func (a *app) fields(ctx context.Context, cmd *cobra.Command, args []string) error {
-	req, err := completeRequest(cmd, args[0])
+	req, err := completionRequest(cmd, args[0])
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (a *app) fields(ctx context.Context, cmd *cobra.Command, args []string) err
 }
 
 func (a *app) values(ctx context.Context, cmd *cobra.Command, args []string) error {
-	req, err := completeRequest(cmd, args[0])
+	req, err := completionRequest(cmd, args[0])
 	if err != nil {
 		return err
 	}

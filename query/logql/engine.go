@@ -95,7 +95,7 @@ func (e *Engine) fields(ctx context.Context, t *schemas.Topic, from, to time.Tim
 
 // attributes are the names of attributes that the newest events of a range have.
 func (e *Engine) attributes(ctx context.Context, t *schemas.Topic, from, to time.Time) ([]string, error) {
-	got, err := e.r.Fields(ctx, query.CompleteRequest{Topic: t.Name, From: from, To: to, Limit: query.MaxCompletions})
+	got, err := e.r.Fields(ctx, query.CompletionRequest{Topic: t.Name, From: from, To: to, Limit: query.MaxCompletions})
 	if err != nil {
 		return nil, err
 	}

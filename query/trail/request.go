@@ -49,7 +49,8 @@ type Request struct {
 // Selections are what a request must name one of, for messages and help.
 const Selections = "the request, the resource, an actor, service and resource type, or what is open"
 
-// check refuses what cannot be answered, and fills in defaults.
+// check refuses what no topic could answer, and fills in defaults. What takes the topic's fields to
+// see, where refuses.
 func (r *Request) check() error {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", schemas.ErrRequest, fmt.Sprintf(format, a...))
@@ -86,6 +87,12 @@ func (r *Request) check() error {
 }
 
 // where is the filter of the request, in one spelling, as of a moment.
+//
+// No index covers attributes: such a filter reads the whole map of every event that the other
+// conditions leave. A resource, an actor or a request that streams may have any number of events.
+// Service and method, two columns of few values that are read before the map, leave the calls of
+// one kind, within which an attribute's name has one meaning. The rule is the same beside every
+// selection, so that a filter does not depend on what else a request names.
 func (r *Request) where(t *schemas.Topic, now time.Time) (string, error) {
 	e, err := filter.ParseAt(r.Where, t, now)
 	if err != nil {

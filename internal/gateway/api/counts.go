@@ -70,7 +70,7 @@ func (a *API) facets(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := query.FacetRequest{
 		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), Fields: p.names("fields"),
-		Values: p.number("n"), Shards: p.number("shards"),
+		MaxValues: p.number("n"), MaxShards: p.number("shards"),
 	}
 	if err := p.end(); err != nil {
 		return nil, err
@@ -78,9 +78,9 @@ func (a *API) facets(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return a.cfg.Reader.Facets(r.Context(), req)
 }
 
-func completion(r *http.Request, field bool) (query.CompleteRequest, error) {
+func completion(r *http.Request, field bool) (query.CompletionRequest, error) {
 	p := paramsOf(r)
-	req := query.CompleteRequest{
+	req := query.CompletionRequest{
 		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Prefix: p.text("prefix"), Limit: p.number("limit"),
 	}
 	if field {

@@ -22,8 +22,8 @@ const (
 	DefaultCompletions = 100
 )
 
-// CompleteRequest asks what the newest events of a topic have.
-type CompleteRequest struct {
+// CompletionRequest asks what the newest events of a topic have.
+type CompletionRequest struct {
 	Topic string
 	// From (inclusive) and To (exclusive) bound the events' time; zero is open.
 	From, To time.Time
@@ -73,7 +73,7 @@ const (
 )
 
 // Fields lists the fields of a topic, for completion.
-func (r *Reader) Fields(ctx context.Context, req CompleteRequest) (*FieldNames, error) {
+func (r *Reader) Fields(ctx context.Context, req CompletionRequest) (*FieldNames, error) {
 	s, err := r.sample(ctx, &req, func(t *schemas.Topic) (string, map[string]string, error) {
 		columns := ""
 		for _, f := range filter.ColumnsOf(t) {
@@ -106,7 +106,7 @@ func (r *Reader) Fields(ctx context.Context, req CompleteRequest) (*FieldNames, 
 }
 
 // Values lists values of a field, for completion.
-func (r *Reader) Values(ctx context.Context, req CompleteRequest) (*ValueNames, error) {
+func (r *Reader) Values(ctx context.Context, req CompletionRequest) (*ValueNames, error) {
 	s, err := r.sample(ctx, &req, func(t *schemas.Topic) (string, map[string]string, error) {
 		if req.Field == "" {
 			return "", nil, fmt.Errorf("%w: which field? name one, such as level or attributes.host", schemas.ErrRequest)
@@ -134,7 +134,7 @@ type sampled struct {
 }
 
 // sample counts pairs of a bucket and a text over the newest events.
-func (r *Reader) sample(ctx context.Context, req *CompleteRequest, pairs func(*schemas.Topic) (string, map[string]string, error)) (*sampled, error) {
+func (r *Reader) sample(ctx context.Context, req *CompletionRequest, pairs func(*schemas.Topic) (string, map[string]string, error)) (*sampled, error) {
 	if req.Limit = cmp.Or(req.Limit, DefaultCompletions); req.Limit < 1 || req.Limit > MaxCompletions {
 		return nil, fmt.Errorf("%w: limit is %d, it must be 1 to %d", schemas.ErrRequest, req.Limit, MaxCompletions)
 	}
