@@ -14,10 +14,19 @@ import (
 // does not travel in the address: it is the body, or fields of the form beside fresh blocks, or the
 // first block of what an insert brings.
 const (
-	maxParams     = 100      // parameters that travel as fields
-	maxParamBytes = 16 << 10 // of them all
-	// maxAddressBytes is the longest statement in an address, which may grow threefold there.
+	// maxParams is how many parameters travel as fields: a tenth of what a form may have. A statement's
+	// settings and pieces, and what a proxy adds, are fields too.
+	maxParams = 100
+	// maxParamBytes is how long they may be together. They are in the address beside the statement, where
+	// each byte may take three: both at their longest take a third of its 1 MiB. One of this length is an
+	// eighth of what a field takes.
+	maxParamBytes = 16 << 10
+	// maxAddressBytes is the longest statement in an address, which may grow threefold there: three
+	// quarters of what a field takes.
 	maxAddressBytes = 96 << 10
+	// plainBytes is the longest statement that does without longSettings. Even the two bytes of -x are
+	// three elements, a function, its list and a name; ClickHouse takes 50,000 (max_ast_elements).
+	plainBytes = 16 << 10
 	// pieceBytes is how much of a statement is one field of a form: a quarter of what a field takes.
 	// 1,000 of them are more than any statement has (see ledger.MaxTopicBytes).
 	pieceBytes = 32 << 10
@@ -57,7 +66,7 @@ func setParams(q url.Values, params map[string]string) {
 
 // setLong adds to a request's fields what a statement of this length needs.
 func setLong(q url.Values, statement string) {
-	if len(statement) <= maxParamBytes {
+	if len(statement) <= plainBytes {
 		return
 	}
 	for k, v := range longSettings {
