@@ -48,7 +48,7 @@
 // router/ends.go). From then on ClickHouse, and the closed entry, tell what the
 // shard has. Frames behind the cut that ClickHouse has not are routed again: a lane holds
 // several months, whose sinks are not equally far, so the checkpoint stops before the first
-// message that is not stored, and names those above it that are (settle.go). Where EVENTS
+// message that is not stored, and names those above it that are (passstored.go). Where EVENTS
 // lost its end, and no trace tells what was routed, it is the same. Where SHARDS is lost, so it is with
 // the records of a front's lane (frontpass.go): a plan holds 8 bytes for each that one month's sink had
 // stored and another's may not.

@@ -98,7 +98,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 			return err
 		}
 	}
-	again, err := r.waitStored(ctx, t, n, l, &routed)
+	again, err := r.passStored(ctx, t, n, l, &routed)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (r *Repairer) anchor(ctx context.Context, t *found, cp *checkpoint.Checkpoi
 
 // resume moves a lane's checkpoint, which stands where the lane was, to the last message
 // of EVENTS of which SHARDS has a trace, in the next era, as the lane's router would. Of
-// what follows it no trace tells whether it was routed: waitStored decides that.
+// what follows it no trace tells whether it was routed: passStored decides that.
 func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) error {
 	filter := schemas.LaneFilter(t.topic.Name, l.token)
 	if l.letGo { // what is left of it may not be routed yet
