@@ -13,15 +13,64 @@ import (
 	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
-func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t streams.Tail, has bool, known checkpoint.Tail, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
+// compared is one shard with its frames and rows compared.
+type compared struct {
+	*ShardReport
+	kept  int64 // rows that no checkpoint counts
+	taken bool  // from the proof of an earlier run
+}
+
+// compareShards compares every shard that has an entry.
+func (v *Verifier) compareShards(ctx context.Context, l *look) error {
+	for i := range l.entries {
+		c, err := v.compareShard(ctx, l, &l.entries[i])
+		if err != nil {
+			return err
+		}
+		l.shards = append(l.shards, c)
+	}
+	return nil
+}
+
+// compareShard compares one, or takes it from an earlier proof.
+func (v *Verifier) compareShard(ctx context.Context, l *look, e *registry.Shard) (c compared, err error) {
+	tail, has := l.tails[e.ID]
+	tail.Ref = e.Ref()
+	lost, err := v.lostEnd(ctx, *e, tail, l.routed)
+	if err != nil {
+		return c, err
+	}
+	h := l.frames.held[e.ID]
+	s, taken := l.proofs.taken(e, tail, &l.gone, h)
+	if taken = taken && lost.Pos == 0; !taken { // a proof does not know of a lost end
+		if s, err = v.shard(ctx, l.topic, *e, tail, has, lost, h, l.stored[e.ID], &l.gone); err != nil {
+			return c, err
+		}
+	}
+	verifyEntry(s, l.present[e.ID], h, l.stored[e.ID])
+	if h != nil {
+		if err = v.cutOff(ctx, s, tail, h); err != nil {
+			return c, err
+		}
+	}
+	if lost.Pos == 0 {
+		l.proofs.prove(e, s, l.stored[e.ID], tail, &l.gone)
+	}
+	sayFork(s, e)
+	return compared{ShardReport: s, kept: e.KeptRows(), taken: taken}, nil
+}
+
+// shard compares the rows of one with its last frame, and what SHARDS has of it. lost is the end that SHARDS lost, of
+// position 0 for none.
+func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t streams.Tail, has bool, lost checkpoint.Tail, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
 	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: e.Head(st.Head)}
 	if e.Gone() {
 		return s, v.gone(ctx, s, e, t, has, gone)
 	}
 	record := gone.after[e.ID]
 	cut := e.Status != registry.Active && record.Stored(t.Pos, e.SealedAt) // or has no frame
-	if known.Pos > 0 {
-		s.shortOf(t, known, &record)
+	if lost.Pos > 0 {
+		s.shortOf(t, lost, &record)
 		gone.take(s, e.ID)
 		s.compareIDs(st, gone, e.ID)
 		return s, nil

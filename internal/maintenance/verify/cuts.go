@@ -70,40 +70,40 @@ func (v *Verifier) cuts(ctx context.Context) (problems []string, messages uint64
 	return problems, messages, nil
 }
 
-// knownEnd is where a lane's checkpoint has the end of an active shard, when SHARDS
+// lostEnd is where a lane's checkpoint has the end of an active shard, when SHARDS
 // ends before that: it lost the shard's last frames, and not the checkpoint, which
 // came with them. Otherwise the zero Tail.
-func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tail, routed map[string]checkpoint.Checkpoint) (checkpoint.Tail, error) {
+func (v *Verifier) lostEnd(ctx context.Context, e registry.Shard, t streams.Tail, routed map[string]checkpoint.Checkpoint) (checkpoint.Tail, error) {
 	cp := routed[strconv.Itoa(e.ID.Lane())]
-	known := cp.Tails[e.ID]
-	if e.Status != registry.Active || known.Pos <= t.Pos {
+	lost := cp.Tails[e.ID]
+	if e.Status != registry.Active || lost.Pos <= t.Pos {
 		return checkpoint.Tail{}, nil
 	}
 	// The tails were read before the checkpoints.
 	msg, err := streams.DecideLast(ctx, v.js, schemas.StreamShards, e.Ref().Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return known, nil
+		return lost, nil
 	}
 	if err != nil {
-		return known, fmt.Errorf("verify: end of %s: %w", e.Name(), err)
+		return lost, fmt.Errorf("verify: end of %s: %w", e.Name(), err)
 	}
-	if p, err := schemas.ParsePlaced(msg.Header); err == nil && p.Pos >= known.Pos {
+	if p, err := schemas.ParsePlaced(msg.Header); err == nil && p.Pos >= lost.Pos {
 		return checkpoint.Tail{}, nil
 	}
-	return known, nil
+	return lost, nil
 }
 
 // shortOf expects of a shard that lost its last frames what the checkpoint knows, and
 // names them unless a repair settled them.
-func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, record *ledger.ErasureRecord) {
-	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
-	if s.Head == known.Pos {
-		s.summed, s.ids = true, known.IDs
+func (s *ShardReport) shortOf(t streams.Tail, lost checkpoint.Tail, record *ledger.ErasureRecord) {
+	s.Tail, s.Routed, s.Expected = lost.Pos, lost.Rows, lost.Rows
+	if s.Head == lost.Pos {
+		s.summed, s.ids = true, lost.IDs
 	}
-	if s.Head < known.Pos { // how many of them are stored the frames no longer tell
-		s.Expected = min(known.Rows, s.Stored)
+	if s.Head < lost.Pos { // how many of them are stored the frames no longer tell
+		s.Expected = min(lost.Rows, s.Stored)
 	}
-	if !record.Stored(t.Pos, known.Pos) {
-		s.problem("positions %d to %d are missing in %s, the last it had", t.Pos+1, known.Pos, schemas.StreamShards)
+	if !record.Stored(t.Pos, lost.Pos) {
+		s.problem("positions %d to %d are missing in %s, the last it had", t.Pos+1, lost.Pos, schemas.StreamShards)
 	}
 }

@@ -10,7 +10,8 @@
 //
 //	erasures ─▶ rows ─▶ erasures, entries ─▶ last frames ─▶ checkpoints ─▶ EVENTS above them ─▶ every frame's headers
 //
-// Of each topic a run reads first (look.go), compares shard by shard, and adds up without any I/O (account.go).
+// Of each topic a run reads first (look.go), compares shard by shard (compare.go), and adds up without
+// any I/O (account.go).
 // Run may be called while events flow. It changes nothing but its own proofs.
 //
 // # Proofs

@@ -31,13 +31,6 @@ type look struct {
 	letters  registry.Letters
 }
 
-// compared is one shard with its frames and rows compared.
-type compared struct {
-	*ShardReport
-	kept  int64 // rows that no checkpoint counts
-	taken bool  // from the proof of an earlier run
-}
-
 // look reads what a topic's shards are compared with.
 func (v *Verifier) look(ctx context.Context, t *schemas.Topic) (l *look, err error) {
 	l = &look{topic: t}
@@ -93,43 +86,3 @@ func (v *Verifier) look(ctx context.Context, t *schemas.Topic) (l *look, err err
 }
 
 func (l *look) problem(problems ...string) { l.problems = append(l.problems, problems...) }
-
-// compareShards compares every shard that has an entry.
-func (v *Verifier) compareShards(ctx context.Context, l *look) error {
-	for i := range l.entries {
-		c, err := v.compareShard(ctx, l, &l.entries[i])
-		if err != nil {
-			return err
-		}
-		l.shards = append(l.shards, c)
-	}
-	return nil
-}
-
-// compareShard compares one, or takes it from an earlier proof.
-func (v *Verifier) compareShard(ctx context.Context, l *look, e *registry.Shard) (c compared, err error) {
-	tail, has := l.tails[e.ID]
-	tail.Ref = e.Ref()
-	known, err := v.knownEnd(ctx, *e, tail, l.routed)
-	if err != nil {
-		return c, err
-	}
-	h := l.frames.held[e.ID]
-	s, taken := l.proofs.taken(e, tail, &l.gone, h)
-	if taken = taken && known.Pos == 0; !taken {
-		if s, err = v.shard(ctx, l.topic, *e, tail, has, known, h, l.stored[e.ID], &l.gone); err != nil {
-			return c, err
-		}
-	}
-	verifyEntry(s, l.present[e.ID], h, l.stored[e.ID])
-	if h != nil {
-		if err = v.cutOff(ctx, s, tail, h); err != nil {
-			return c, err
-		}
-	}
-	if known.Pos == 0 {
-		l.proofs.prove(e, s, l.stored[e.ID], tail, &l.gone)
-	}
-	sayFork(s, e)
-	return compared{ShardReport: s, kept: e.KeptRows(), taken: taken}, nil
-}
