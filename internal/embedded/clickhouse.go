@@ -24,7 +24,6 @@ type ClickHouse struct {
 	endpoint endpoint
 	secrets  map[string]string // passwords by user; nil for a remote engine
 	version  string
-	more     []access.ClickHouseUser // further accounts; up does not have any: a library reads files of all topics
 	log      *engineLog
 	lock     *os.File
 	cold     string // where the engine writes of ColdDir; "" for none
@@ -220,9 +219,6 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 	if c.secrets, err = loadPasswords(filepath.Join(dir, "passwords.json"), clickHouseUsers()); err != nil {
 		return err
 	}
-	for i := range c.more {
-		c.secrets[c.more[i].Name] = access.SQLPassword(c.secrets[UserReader], c.more[i].Name)
-	}
 	if !Confines() {
 		c.cfg.Log.say(LevelWarn, "clickhouse", Unconfined)
 	}
@@ -269,14 +265,15 @@ func (c *ClickHouse) claimPorts() error {
 	c.endpoint.tcp = net.JoinHostPort(c.cfg.Host, strconv.Itoa(tcp))
 	c.endpoint.http = "http://" + net.JoinHostPort(c.cfg.Host, strconv.Itoa(http))
 	c.endpoint.dsn = dsn(c.endpoint.tcp, c.endpoint.user, c.endpoint.password, c.endpoint.database)
-	return c.writeConfig(tcp, http)
+	return c.files(tcp, http, c.accounts()).write(c.configDir())
 }
 
-func (c *ClickHouse) writeConfig(tcp, http int) error {
-	accounts := access.ClickHouseAccounts{
+// accounts are those of access.ClickHouseUsers. There are none for SQL of some topics (access.SQLAccount): a library
+// reads files of all topics.
+func (c *ClickHouse) accounts() access.ClickHouseAccounts {
+	return access.ClickHouseAccounts{
 		Databases: append([]string{c.cfg.Database}, c.cfg.Further...),
 		Networks:  []string{"127.0.0.1", "::1"},
-		More:      c.more,
 		Password: func(user string) string {
 			return "<password_sha256_hex>" + hashed(c.secrets[user]) + "</password_sha256_hex>"
 		},
@@ -284,12 +281,16 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		ReaderBytes:    c.cfg.MaxMemoryBytes / 2, // nor all of them together
 		Threads:        runtime.NumCPU(),         // more of them only take turns
 	}
+}
+
+// files are the configuration of the engine with these ports and accounts.
+func (c *ClickHouse) files(tcp, http int, accounts access.ClickHouseAccounts) *engineFiles {
 	users, profiles := accounts.Elements()
 	names := clickHouseUsers()
-	for i := range c.more {
-		names = append(names, c.more[i].Name)
+	for i := range accounts.More {
+		names = append(names, accounts.More[i].Name)
 	}
-	files := engineFiles{
+	return &engineFiles{
 		Server:            c.cfg.Engine.Kind == EngineBinary,
 		Host:              c.cfg.Host,
 		TCPPort:           tcp,
@@ -307,5 +308,4 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		Users:             users,
 		Profiles:          profiles,
 	}
-	return files.write(c.configDir())
 }

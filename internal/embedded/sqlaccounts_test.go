@@ -1,8 +1,10 @@
 package embedded_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/almanac-events/almanac/internal/access"
@@ -15,8 +17,20 @@ func TestSQLAccountsReadTheirTopics(t *testing.T) {
 	t.Parallel()
 	c := newEngine(t, t.TempDir())
 	account := access.SQLAccount([]string{"app", "auth"})
-	c.Admit(account)
 	embeddedtest.Run(t, c)
+	if err := c.Admit(account); err != nil {
+		t.Fatal(err)
+	}
+	first := c.PID()
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	embeddedtest.Eventually(t, soon, func() error {
+		if pid := c.PID(); pid == 0 || pid == first {
+			return fmt.Errorf("the engine's process is %d, was %d", pid, first)
+		}
+		return c.Healthy(t.Context())
+	})
 	db := c.Database()
 	for _, topic := range []string{"app", "auth", "hidden"} {
 		must(t, c, "CREATE TABLE "+db+"."+topic+" (ts UInt64, s String) ENGINE = MergeTree ORDER BY ts")
