@@ -3,27 +3,7 @@ package pool
 import (
 	"errors"
 	"time"
-
-	"github.com/almanac-events/almanac/schemas"
 )
-
-// Input is a protocol that events come by.
-type Input string
-
-// The inputs.
-const (
-	InputLines       Input = "lines"
-	InputOTLPHTTP    Input = "otlp_http"
-	InputOTLPGRPC    Input = "otlp_grpc"
-	InputLoki        Input = "loki"
-	InputElastic     Input = "elastic"
-	InputRemoteWrite Input = "remote_write"
-	InputSyslog      Input = "syslog"
-	InputAudit       Input = "audit" // what the gateway records of reads
-)
-
-// Inputs are all there are.
-var Inputs = []Input{InputLines, InputOTLPHTTP, InputOTLPGRPC, InputLoki, InputElastic, InputRemoteWrite, InputSyslog, InputAudit}
 
 // Outcome is what became of events.
 type Outcome string
@@ -61,37 +41,6 @@ type Hooks struct {
 	Repeated func(in Input)
 }
 
-// refusal is a rule that events of a topic broke.
-type refusal struct{ topic, reason string }
-
-// maxRefusals bounds the pairs that a request remembers: topics of its own times rules.
-const maxRefusals = 1000
-
-// Refuse notes an event that the input could not take. What Add returns is noted already.
-func (r *Request) Refuse(topic string, err error) {
-	what := refusal{topic, reasonOf(err)}
-	if r.refused == nil {
-		r.refused = map[refusal]int{}
-	}
-	if _, ok := r.refused[what]; ok || len(r.refused) < maxRefusals {
-		r.refused[what]++
-	}
-}
-
-// Refuse is Request.Refuse of the target's topic.
-func (t *Target) Refuse(err error) { t.of.Refuse(t.slot.topic.Name, err) }
-
-// reasonOf is the word for a rule.
-func reasonOf(err error) string {
-	if errors.Is(err, ErrKeyTime) {
-		return "no-time"
-	}
-	if word := schemas.Reason(err); word != "" {
-		return word
-	}
-	return "malformed"
-}
-
 // Lost tells of events of an input that are gone: their sender cannot send them again.
 func (p *Pool) Lost(in Input, topic, reason string, n int) {
 	if h := p.cfg.Hooks.Refused; h != nil {
@@ -116,17 +65,6 @@ func (r *Request) tell(o Outcome) {
 	for _, t := range r.to {
 		r.p.tell(&Events{Input: r.input, Topic: t.slot.topic.Name, Token: token, Outcome: o, Count: t.batch.Len(), Bytes: t.bytes})
 	}
-}
-
-// tellRefused tells of the events that broke rules.
-func (r *Request) tellRefused() {
-	for what, n := range r.refused {
-		if h := r.p.cfg.Hooks.Refused; h != nil {
-			h(r.input, what.reason, n)
-		}
-		r.p.tell(&Events{Input: r.input, Topic: what.topic, Outcome: Refused, Count: n})
-	}
-	r.refused = nil
 }
 
 // outcomeOf is what became of a request that was not stored.

@@ -58,6 +58,10 @@ type message struct {
 	err        error // why it is kept whole
 }
 
+// cutAttrBytes is what the attribute that counts the missing bytes adds to an event: its name, and 8
+// bytes, which is what schemas.Event.Bytes counts of any number.
+const cutAttrBytes = len(AttrCut) + 8
+
 // noAttributes are the paths of records whose fields are filled here.
 var noAttributes = rawjson.NewPaths(nil)
 
@@ -77,8 +81,7 @@ func (d *Decoder) Decode(f Frame, o Options) schemas.Event {
 			return ev
 		}
 	}
-	// What counts the missing bytes is not longer than this.
-	kept := clip(ev.Message, len(ev.Message)-over-len(AttrCut)-8)
+	kept := clip(ev.Message, len(ev.Message)-over-cutAttrBytes)
 	missing := len(ev.Message) - len(kept)
 	ev = m.event(line, f.Cut+missing, &o)
 	ev.Message = kept
