@@ -2,9 +2,16 @@
 //
 // # Model
 //
-// A Metric says name, help, kind and labels of a number, once (declared.go, pipeline.go, state.go). docs/metrics.md is made of them. A process has
-// one Registry. A part counts into what Counter, Gauge and Histogram return, or a Source reads its numbers when they are
-// asked for. The Handler serves all of them, with those of the process and of Go.
+// A Metric says name, help, kind and labels of a number, once. docs/metrics.md is made of them:
+//
+//	pipeline.go    inputs, producers, routers, sinks
+//	state.go       what waits, servers, streams, tables, the scheduled verify
+//	timers.go      groups of timers, and dispatchers
+//	alerts.go      rules, what evaluates them, notifications
+//	process.go     the binary, and sources that could not be read
+//
+// A process has one Registry. A part counts into what Counter, Gauge and Histogram return, or a Source reads its numbers
+// when they are asked for. The Handler serves all of them, with those of the process and of Go.
 //
 // # Bounds
 //

@@ -1,11 +1,5 @@
 package metrics
 
-// Of the process and of the page itself.
-var (
-	BuildInfo    = gauge("almanac_build_info", "1, with the version of the binary and of its Go.", "version", "commit", "go")
-	SourceFailed = gauge("almanac_metrics_source_failed", "1 where this source could not be read in time: its metrics are missing.", "source")
-)
-
 // Of the timers of each group, from the front TIMERS. Every gateway says the same.
 var (
 	TimersPending      = gauge("almanac_timers_pending", "Timers that wait for their time or their next attempt.", "topic", "group")
@@ -24,6 +18,5 @@ var (
 	DispatcherOldest       = gauge("almanac_dispatcher_oldest_overdue_seconds", "How long the first of them has been due.", "topic", "group")
 	DispatcherLargestSlots = gauge("almanac_dispatcher_largest_slot_ratio", "Pending timers of the fullest slot over the mean of the slots in this dispatcher's lanes: 1 is even.", "topic", "group")
 	DispatcherCalls        = counter("almanac_dispatcher_calls_total", "Attempts that ended since the start, by result: done, failed, retry or rescheduled.", "topic", "group", "result")
-	AlertsCalls            = counter("almanac_alerts_notifications_total", "Attempts to tell a receiver of an alert, by outcome: done, failed (it refused, or all attempts were made), retry or rescheduled.", "receiver", "outcome")
 	DispatcherCallErrors   = counter("almanac_dispatcher_call_errors_total", "Attempts that did not succeed since the start, by what went wrong, such as timeout, status or blocked-address.", "error")
 )
