@@ -73,8 +73,8 @@ func (b *budget) stored(n, inFlight int, sent, now time.Time) {
 	}
 }
 
-// refused hears that what was sent at a time found a full queue, or no answer.
-func (b *budget) refused(sent, now time.Time) { b.cut(budgetHalf, sent, now) }
+// congested hears that what was sent at a time found a full queue, or no answer.
+func (b *budget) congested(sent, now time.Time) { b.cut(budgetHalf, sent, now) }
 
 // cut leaves a share of the budget, once for all that was sent before the last.
 func (b *budget) cut(left float64, sent, now time.Time) {

@@ -82,14 +82,14 @@ func TestBudgetIsCutOnceForAFloodAndComesBack(t *testing.T) {
 		t.Fatalf("%.0f bytes after quick answers, want %d", b.bytes, DefaultInFlightBytes)
 	}
 	for range 64 {
-		b.refused(now, now.Add(time.Second))
+		b.congested(now, now.Add(time.Second))
 	}
 	if b.bytes != DefaultInFlightBytes/2 {
 		t.Fatalf("%.0f bytes after a flood was refused, want half", b.bytes)
 	}
 	now = now.Add(time.Second)
 	for range 64 {
-		b.refused(now, now.Add(time.Second))
+		b.congested(now, now.Add(time.Second))
 		now = now.Add(time.Second)
 	}
 	if b.space(0) != maxBufferBytes || b.space(1) > 0 {
@@ -114,7 +114,7 @@ func TestBudgetStaysWithinItsBounds(t *testing.T) {
 				n := rapid.IntRange(1, 1<<20).Draw(t, "n")
 				b.stored(n, n+rapid.IntRange(0, 16<<20).Draw(t, "inFlight"), sent, now)
 			} else {
-				b.refused(sent, now)
+				b.congested(sent, now)
 			}
 			now = now.Add(time.Duration(rapid.IntRange(0, 1e9).Draw(t, "later")))
 			if b.bytes < min(1, float64(most)) || b.bytes > float64(most) {

@@ -188,7 +188,7 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		}
 		l.mu.Unlock()
 		if silent {
-			s.budget.refused(f.sent, now)
+			s.budget.congested(f.sent, now)
 			s.tell(fmt.Errorf("%w: no answer to frame %d of lane %d; sending it again, attempt %d", ErrOutcomeUnknown, f.seq, l.number, f.attempts))
 		}
 		if err := s.link.publish(l, f); err != nil {
@@ -238,7 +238,7 @@ func (s *sender) take(a answer, now time.Time) {
 				f.refused = true
 				f.due = now.Add(retryWait(f.attempts, random()))
 				if a.outcome == busy {
-					s.budget.refused(f.sent, now)
+					s.budget.congested(f.sent, now)
 				}
 			}
 		}

@@ -119,7 +119,7 @@ func (h *heldRecords) has(m schemas.Month, s schemas.Source) bool {
 func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (checkpoint.Checkpoint, error) {
 	next, h := l.cp, heldBy(l.cp, forked)
 	for m := range h.forked {
-		if err := l.alone(ctx, m, h.forked[m]); err != nil {
+		if err := l.refuseLaterRecords(ctx, m, h.forked[m]); err != nil {
 			return next, err
 		}
 	}
@@ -166,9 +166,9 @@ func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (checkp
 	return next, err
 }
 
-// alone refuses to go back behind a record where another shard of its month, which did not fork,
+// refuseLaterRecords refuses to go back behind a record where another shard of its month, which did not fork,
 // has later ones: they would be routed again.
-func (l *lane) alone(ctx context.Context, m schemas.Month, stored schemas.Source) error {
+func (l *lane) refuseLaterRecords(ctx context.Context, m schemas.Month, stored schemas.Source) error {
 	shards, err := l.cfg.Registry.Shards(ctx, l.topic, m)
 	if err != nil {
 		return err

@@ -56,7 +56,8 @@ const (
 	// groupAge is how long a group that was read may be used: its slots never change.
 	groupAge  = time.Second
 	maxGroups = 10_000
-	// tries bounds how often a write that lost a race reads again.
+	// tries bounds how often a write that lost a race reads again. Each race is lost to another write, and
+	// a timer has few writers: who made it, and the dispatcher that has its lane.
 	tries = 16
 )
 
@@ -337,7 +338,7 @@ func (t *Timers) last(ctx context.Context, key schemas.TimerKey, spec bool) (r *
 	if r == nil {
 		return nil, expect, nil
 	}
-	r.AskedDue = r.Due
+	r.AskedDue = r.Due // unless an earlier record holds the spec: then that one's
 	if spec && r.Spec == nil {
 		m, err := streams.DecideAt(ctx, t.js, schemas.StreamTimers, r.SpecAt())
 		if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -42,7 +42,7 @@ const (
 	// does, and a lost race is not believed while no other record is there: twice the time between
 	// two messages of the leader, by which it hears of it.
 	overlap = 2 * time.Second
-	// maxAnswer is the longest wait for an answer: that of package streams.
+	// maxAnswer is the longest wait for an answer: as long as package streams waits for a server that says nothing.
 	maxAnswer = 5 * time.Second
 )
 

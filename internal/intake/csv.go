@@ -19,7 +19,6 @@ import (
 type csvTable struct {
 	comma   rune // 0: a comma
 	columns []string
-	lines   int // of the header
 	rows    *csv.Reader
 	fill    bytes.Reader
 }
@@ -90,7 +89,7 @@ func (d *Reader) header() error {
 	case rec.Err != nil:
 		return fmt.Errorf("%w: %w", ErrHeader, rec.Err)
 	}
-	d.csv.columns, d.csv.lines = slices.Clone(cells), rec.Lines
+	d.csv.columns = slices.Clone(cells)
 	for i, c := range d.csv.columns {
 		if c == "" {
 			d.csv.columns[i] = "column_" + strconv.Itoa(i+1)
@@ -112,21 +111,21 @@ func (d *Reader) header() error {
 // quotes, only its first line is refused and the others are read again, so that
 // one bad quote costs one line.
 func (d *Reader) cutRow() (Record, []string, error) {
-	var lines []line
+	var read []line // of the row, so far
 	var r record
 	for odd := false; ; {
 		ln, err := d.lines.next()
-		if errors.Is(err, io.EOF) && len(lines) > 0 {
+		if errors.Is(err, io.EOF) && len(read) > 0 {
 			break
 		}
 		if err != nil {
 			return Record{}, nil, err
 		}
-		if len(lines) == 0 && len(bytes.Trim(ln.text, "\r\n")) == 0 {
+		if len(read) == 0 && len(bytes.Trim(ln.text, "\r\n")) == 0 {
 			d.blank++
 			continue
 		}
-		lines = append(lines, ln)
+		read = append(read, ln)
 		r.add(ln, d.lines.max)
 		odd = odd != (bytes.Count(ln.text, []byte{'"'})%2 == 1)
 		if !odd || r.size > d.lines.max {
@@ -143,9 +142,9 @@ func (d *Reader) cutRow() (Record, []string, error) {
 		}
 		cells, rec.Err = d.csv.row(whole)
 	}
-	if rec.Err != nil && len(lines) > 1 {
-		d.lines.unread(lines[1:]...)
-		rec.Lines, rec.Raw = 1, slices.Clone(chomp(lines[0].text))
+	if rec.Err != nil && len(read) > 1 {
+		d.lines.unread(read[1:]...)
+		rec.Lines, rec.Raw = 1, slices.Clone(chomp(read[0].text))
 		rec.Err = fmt.Errorf("%w: csv: a quote that begins here is not closed well: %w", ErrSyntax, rec.Err)
 	}
 	return rec, cells, nil
