@@ -101,7 +101,7 @@ that in clickhouse_reader: print the file again when such a token was made.`,
 			if !embedded.ValidDatabase(database) {
 				return usageError{fmt.Errorf("--database %q: expected letters, digits and _, at most 63", database)}
 			}
-			_, err = fmt.Fprint(a.stdout, access.ClickHouseConfig(database, s.ReaderPassword, more))
+			_, err = fmt.Fprint(a.stdout, access.ClickHouseConfig(database, s.SQLPassword, more))
 			return err
 		}),
 	}
@@ -134,7 +134,7 @@ func sqlAccounts(s *settings) ([]access.ClickHouseUser, error) {
 		return nil, configError{fmt.Errorf("the tokens of the environment: %w", err)}
 	}
 	all := access.SQLAccounts(append(tokens, text...))
-	if len(all) > 0 && s.ReaderPassword == "" {
+	if len(all) > 0 && s.SQLPassword == "" {
 		return nil, configError{errors.New("tokens ask SQL of some topics, and clickhouse_reader is not set: the passwords of their accounts are made of it")}
 	}
 	return all, nil
@@ -184,7 +184,7 @@ func (s *settings) check() error {
 		}
 	}
 	for _, address := range []string{s.HTTP, s.Elastic, s.SyslogTCP, s.SyslogTLS, s.SyslogUDP} {
-		if address == httpOff {
+		if address == settingOff {
 			continue
 		}
 		if _, _, err := listenAddress(address, 0); err != nil {

@@ -194,7 +194,7 @@ func whenConnected(ctx context.Context, cmd *cobra.Command, connect func(context
 
 // openNATS connects to NATS alone.
 func openNATS(ctx context.Context, s *settings) (*session, error) {
-	d, err := findEndpoints(s, false)
+	d, err := findEndpoints(s, natsAlone)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func openNATS(ctx context.Context, s *settings) (*session, error) {
 
 // openServers connects to NATS and ClickHouse of a running Almanac.
 func openServers(ctx context.Context, s *settings) (*session, error) {
-	d, err := findEndpoints(s, true)
+	d, err := findEndpoints(s, bothServers)
 	if err != nil {
 		return nil, err
 	}

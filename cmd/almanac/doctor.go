@@ -81,7 +81,7 @@ func mark(status string, colour bool) string {
 
 // examine runs the checks on the Almanac that the settings lead to.
 func examine(ctx context.Context, s *settings) []doctor.Finding {
-	d, err := findEndpoints(s, true)
+	d, err := findEndpoints(s, bothServers)
 	if err != nil {
 		said, next := translated(err)
 		return []doctor.Finding{{Check: "addresses", Status: doctor.Fail, Found: said, Do: next}}
@@ -107,7 +107,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 		private = embedded.AddressesFile(d.dir)
 	}
 	var pages func() (*tables.DB, error)
-	if s.ReadsUser != "" {
+	if s.GatewayUser != "" {
 		pages = func() (*tables.DB, error) {
 			as, err := asReads(s, d)
 			if err != nil {

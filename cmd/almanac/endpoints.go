@@ -87,17 +87,25 @@ func (s *settings) ownServers(verb string) error {
 	return nil
 }
 
+// needed are the servers that a verb or part cannot do without.
+type needed int
+
+const (
+	natsAlone needed = iota
+	bothServers
+)
+
 // findEndpoints returns the servers the settings name, or those of the up on the data directory.
-func findEndpoints(s *settings, needsClickHouse bool) (endpoints, error) {
-	e, err := findServers(s, needsClickHouse)
+func findEndpoints(s *settings, need needed) (endpoints, error) {
+	e, err := findServers(s, need)
 	e.clickhouseCA = s.ClickHouseCA
-	if s.ReaderUser != "" {
-		e.readerUser, e.readerPassword = s.ReaderUser, s.ReaderPassword
+	if s.SQLUser != "" {
+		e.readerUser, e.readerPassword = s.SQLUser, s.SQLPassword
 	}
 	return e, err
 }
 
-func findServers(s *settings, needsClickHouse bool) (endpoints, error) {
+func findServers(s *settings, need needed) (endpoints, error) {
 	n, err := s.named()
 	if err != nil {
 		return endpoints{}, err
@@ -110,9 +118,9 @@ func findServers(s *settings, needsClickHouse bool) (endpoints, error) {
 		return endpoints{}, err
 	}
 	if err != nil {
-		return n.alone(s.Data, needsClickHouse, err)
+		return n.alone(s.Data, need, err)
 	}
-	return n.comparedWith(up, needsClickHouse)
+	return n.comparedWith(up, need)
 }
 
 // upEndpoints reads what the up on a data directory wrote.
@@ -130,9 +138,9 @@ func upEndpoints(dir string) (endpoints, error) {
 }
 
 // alone decides where no up runs on the data directory; none says so.
-func (n *named) alone(dir string, needsClickHouse bool, none error) (endpoints, error) {
+func (n *named) alone(dir string, need needed, none error) (endpoints, error) {
 	switch {
-	case n.nats != "" && !needsClickHouse:
+	case n.nats != "" && need == natsAlone:
 		return endpoints{nats: n.nats}, nil
 	case n.nats != "" || n.clickhouse != "":
 		return endpoints{}, n.half("there is no almanac up on "+dir+" that uses it", none)
@@ -142,14 +150,14 @@ func (n *named) alone(dir string, needsClickHouse bool, none error) (endpoints, 
 
 // comparedWith decides where an up runs on the data directory. What is named is used. The other half is the
 // up's only where the up uses what is named: otherwise a verb would read here and write there.
-func (n *named) comparedWith(up endpoints, needsClickHouse bool) (endpoints, error) {
+func (n *named) comparedWith(up endpoints, need needed) (endpoints, error) {
 	e := up
 	switch {
 	case n.nats != "" && sameNATS(n.nats, up.nats):
 		if e.followNATS = false; !n.listens {
 			e.nats = n.nats
 		}
-	case n.nats != "" && !needsClickHouse:
+	case n.nats != "" && need == natsAlone:
 		return endpoints{nats: n.nats}, nil
 	case n.clickhouse != "" && sameClickHouse(n.clickhouse, up.clickhouse):
 		e.clickhouse, e.followClickHouse, e.readerUser, e.readerPassword = n.clickhouse, false, "", ""

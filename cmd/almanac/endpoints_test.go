@@ -18,22 +18,23 @@ func TestEndpoints(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		nats, clickhouse string
-		running, needs   bool
+		running          bool
+		need             needed
 		wantNATS, wantCH string // empty with wantErr
 		wantDir          string
 		wantErr          string
 	}{
-		{name: "nothing named", running: true, needs: true, wantNATS: upNATS, wantCH: upClickHouse, wantDir: "/data"},
-		{name: "nothing named, nothing runs", needs: true, wantErr: "no up"},
-		{name: "the up's own NATS", nats: "nats://localhost:4222", running: true, needs: true, wantNATS: "nats://localhost:4222", wantCH: upClickHouse, wantDir: "/data"},
+		{name: "nothing named", running: true, need: bothServers, wantNATS: upNATS, wantCH: upClickHouse, wantDir: "/data"},
+		{name: "nothing named, nothing runs", need: bothServers, wantErr: "no up"},
+		{name: "the up's own NATS", nats: "nats://localhost:4222", running: true, need: bothServers, wantNATS: "nats://localhost:4222", wantCH: upClickHouse, wantDir: "/data"},
 		{name: "the up's own NATS by the usual port", nats: "nats://u:p@127.0.0.1", running: true, wantNATS: "nats://u:p@127.0.0.1", wantCH: upClickHouse, wantDir: "/data"},
-		{name: "another NATS", nats: "nats://10.0.0.1:4222", running: true, needs: true, wantErr: "--clickhouse too"},
+		{name: "another NATS", nats: "nats://10.0.0.1:4222", running: true, need: bothServers, wantErr: "--clickhouse too"},
 		{name: "another NATS, needed alone", nats: "nats://10.0.0.1:4222", running: true, wantNATS: "nats://10.0.0.1:4222"},
-		{name: "one of two is another", nats: "nats://127.0.0.1:4222,nats://10.0.0.1:4222", running: true, needs: true, wantErr: "--clickhouse too"},
-		{name: "a NATS, nothing runs", nats: "nats://10.0.0.1:4222", needs: true, wantErr: "--clickhouse too"},
+		{name: "one of two is another", nats: "nats://127.0.0.1:4222,nats://10.0.0.1:4222", running: true, need: bothServers, wantErr: "--clickhouse too"},
+		{name: "a NATS, nothing runs", nats: "nats://10.0.0.1:4222", need: bothServers, wantErr: "--clickhouse too"},
 		{name: "a NATS, needed alone, nothing runs", nats: "nats://10.0.0.1:4222", wantNATS: "nats://10.0.0.1:4222"},
-		{name: "the up's own ClickHouse", clickhouse: "http://me:x@localhost:8123/almanac", running: true, needs: true, wantNATS: upNATS, wantCH: "http://me:x@localhost:8123/almanac", wantDir: "/data"},
-		{name: "another database", clickhouse: "http://me:x@127.0.0.1:8123/other", running: true, needs: true, wantErr: "--nats too"},
+		{name: "the up's own ClickHouse", clickhouse: "http://me:x@localhost:8123/almanac", running: true, need: bothServers, wantNATS: upNATS, wantCH: "http://me:x@localhost:8123/almanac", wantDir: "/data"},
+		{name: "another database", clickhouse: "http://me:x@127.0.0.1:8123/other", running: true, need: bothServers, wantErr: "--nats too"},
 		{name: "another ClickHouse, not needed", clickhouse: "http://me:x@10.0.0.1:8123/almanac", running: true, wantErr: "--nats too"},
 		{name: "a ClickHouse, nothing runs", clickhouse: "http://me:x@10.0.0.1:8123/almanac", wantErr: "--nats too"},
 	} {
@@ -43,9 +44,9 @@ func TestEndpoints(t *testing.T) {
 			var got endpoints
 			var err error
 			if c.running {
-				got, err = n.comparedWith(up, c.needs)
+				got, err = n.comparedWith(up, c.need)
 			} else {
-				got, err = n.alone("/data", c.needs, fmt.Errorf("no up: %w", embedded.ErrNoAddresses))
+				got, err = n.alone("/data", c.need, fmt.Errorf("no up: %w", embedded.ErrNoAddresses))
 			}
 			if got.nats != c.wantNATS || got.clickhouse != c.wantCH || got.dir != c.wantDir || (err != nil) != (c.wantErr != "") {
 				t.Fatalf("got %+v, %v", got, err)

@@ -62,7 +62,7 @@ func collectLess() {
 
 func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	collectLess()
-	one, err := a.newSingle(cmd, "gateway", true)
+	one, err := a.newSingle(cmd, "gateway", bothServers)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 
 // pages opens the tables by the account that the settings name for reads; without one they are db.
 func (o *single) pages(db *tables.DB, reg *registry.Registry) (*tables.DB, error) {
-	if o.s.ReadsUser == "" {
+	if o.s.GatewayUser == "" {
 		return db, nil
 	}
 	d, err := asReads(o.s, o.d)
@@ -148,7 +148,7 @@ func asReads(s *settings, d endpoints) (endpoints, error) {
 	if err != nil {
 		return d, configError{errors.New("the address of ClickHouse is not a URL")} // the error has its password
 	}
-	at.User = url.UserPassword(s.ReadsUser, s.ReadsPassword)
+	at.User = url.UserPassword(s.GatewayUser, s.GatewayPassword)
 	d.clickhouse = at.String()
 	return d, nil
 }

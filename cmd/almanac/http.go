@@ -15,9 +15,6 @@ import (
 // defaultHTTPPort is Almanac's own.
 const defaultHTTPPort = 7070
 
-// httpOff as --http opens no listener.
-const httpOff = "off"
-
 // httpServer is the listener of --http, and what says there how this process is.
 type httpServer struct {
 	listener net.Listener

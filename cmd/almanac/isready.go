@@ -73,13 +73,13 @@ func (a *app) isReady(ctx context.Context, cmd *cobra.Command, _ []string) error
 // ownHTTP is where a process of these settings serves how it is. One on all addresses is asked on loopback.
 func (s *settings) ownHTTP() (string, error) {
 	host, port, err := listenAddress(s.HTTP, defaultHTTPPort)
-	if s.HTTP == httpOff {
+	if s.HTTP == settingOff {
 		host, port, err = listenAddress("", defaultHTTPPort)
 	}
 	if err != nil {
 		return "", configError{fmt.Errorf("http: %w", err)}
 	}
-	if up, err := embedded.ReadAddresses(s.Data); err == nil && up.HTTP != "" && (s.HTTP == "" || s.HTTP == httpOff || port == 0) {
+	if up, err := embedded.ReadAddresses(s.Data); err == nil && up.HTTP != "" && (s.HTTP == "" || s.HTTP == settingOff || port == 0) {
 		return up.HTTP, nil
 	}
 	if port == 0 {

@@ -60,7 +60,7 @@ func TestOwnHTTP(t *testing.T) {
 		"TLS":              {settings{HTTP: ":7072", TLSCert: "a", TLSKey: "b"}, "https://127.0.0.1:7072"},
 		"any port, no up":  {settings{HTTP: ":0"}, ""},
 		"not an address":   {settings{HTTP: "seven"}, ""},
-		"off in the files": {settings{HTTP: httpOff}, "http://127.0.0.1:7070"},
+		"off in the files": {settings{HTTP: settingOff}, "http://127.0.0.1:7070"},
 	} {
 		c.s.Data = t.TempDir()
 		if got, err := c.s.ownHTTP(); got != c.want || (err == nil) != (c.want != "") {

@@ -58,7 +58,7 @@ func lagOf(ctx context.Context, cmd *cobra.Command, topic string) (*query.LagRep
 	if err != nil {
 		return nil, err
 	}
-	d, err := findEndpoints(s, true)
+	d, err := findEndpoints(s, bothServers)
 	if err != nil {
 		return nil, err
 	}

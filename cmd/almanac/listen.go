@@ -177,7 +177,7 @@ func (d *opener) listenPacket(name, text string, port int) (net.PacketConn, erro
 
 // take listens where an address is given, and where others may reach it as it is.
 func (d *opener) take(name, text string, port int, listen func(address string) error) error {
-	if text == httpOff {
+	if text == settingOff {
 		return nil
 	}
 	host, port, err := listenAddress(text, d.s.port(port))

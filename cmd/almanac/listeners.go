@@ -45,11 +45,11 @@ func listenShippers(d *opener) (sh *shippers, err error) {
 		{"syslog_tls", s.SyslogTLS, defaultSyslogTLSPort, &sh.syslogTLS},
 	} {
 		if err == nil {
-			*l.to, err = d.listen(l.name, cmp.Or(l.address, httpOff), l.port)
+			*l.to, err = d.listen(l.name, cmp.Or(l.address, settingOff), l.port)
 		}
 	}
 	if err == nil {
-		sh.syslogUDP, err = d.listenPacket("syslog_udp", cmp.Or(s.SyslogUDP, httpOff), defaultSyslogPort)
+		sh.syslogUDP, err = d.listenPacket("syslog_udp", cmp.Or(s.SyslogUDP, settingOff), defaultSyslogPort)
 	}
 	if err == nil && sh.syslogTLS != nil {
 		sh.certs, err = d.openCerts("syslog", "syslog", certs.Config{Cert: s.SyslogCert, Key: s.SyslogKey, ClientCA: s.SyslogClientCA, Require: true})

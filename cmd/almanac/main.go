@@ -1,15 +1,3 @@
-// Command almanac is an event log you can query: one binary that runs all of it
-// on a laptop, or one part of it in production.
-//
-//	almanac up                    everything in one process tree, until Ctrl-C
-//	almanac send app < lines      events in
-//	almanac query | tail | sql    events out
-//	almanac verify | doctor       proof that nothing is lost, and what is wrong
-//	almanac router | sink         one part each
-//
-// A file here is one verb. It reads what the user asked for, wires the packages
-// that do it, and prints; it decides nothing that belongs to them. settings*.go and errorwords.go
-// serve all verbs.
 package main
 
 import (

@@ -20,7 +20,7 @@ func explained(ctx context.Context, cmd *cobra.Command, err error) error {
 	if failed != nil {
 		return err
 	}
-	d, failed := findEndpoints(s, false)
+	d, failed := findEndpoints(s, natsAlone)
 	if failed != nil {
 		return err
 	}

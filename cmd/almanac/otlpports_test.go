@@ -30,7 +30,7 @@ func TestOTLPPortInUse(t *testing.T) {
 		}
 		return listenOTLP(d)
 	}
-	o, err := listen(&settings{Ports: portsDefault, OTLPGRPC: httpOff}, zerolog.New(&said))
+	o, err := listen(&settings{Ports: portsDefault, OTLPGRPC: settingOff}, zerolog.New(&said))
 	if err != nil || o.http != nil {
 		t.Fatalf("a default port that is in use: %v, %v", o.http, err)
 	}
@@ -39,7 +39,7 @@ func TestOTLPPortInUse(t *testing.T) {
 			t.Errorf("%q is not in %s", words, said.String())
 		}
 	}
-	if _, err = listen(&settings{Ports: portsDefault, OTLPHTTP: own, OTLPGRPC: httpOff}, zerolog.Nop()); !errors.Is(err, embedded.ErrPortInUse) {
+	if _, err = listen(&settings{Ports: portsDefault, OTLPHTTP: own, OTLPGRPC: settingOff}, zerolog.Nop()); !errors.Is(err, embedded.ErrPortInUse) {
 		t.Errorf("a configured port that is in use: %v", err)
 	}
 	o, err = listen(&settings{Ports: portsAuto}, zerolog.Nop())

@@ -45,7 +45,7 @@ func newReadsProbe(o *single, db, pages *tables.DB) *readsProbe {
 	p := &readsProbe{accounts: []readsAccount{first}}
 	if pages != db {
 		p.accounts[0].does = "jobs"
-		p.accounts = append(p.accounts, readsAccount{"clickhouse_reads", o.s.ReadsUser, "pages, counts, tails and series", ping(pages)})
+		p.accounts = append(p.accounts, readsAccount{"clickhouse_reads", o.s.GatewayUser, "pages, counts, tails and series", ping(pages)})
 	}
 	if user, password := o.d.readerUser, o.d.readerPassword; user != "" {
 		p.accounts = append(p.accounts, readsAccount{"clickhouse_reader", user, "SQL of people", func(ctx context.Context) error { return db.Accepts(ctx, user, password) }})

@@ -102,7 +102,7 @@ func (r *rehearsal) findAlive(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, aliveWait)
 	defer cancel()
-	if base, err := r.s.ownHTTP(); err == nil && r.s.HTTP != httpOff {
+	if base, err := r.s.ownHTTP(); err == nil && r.s.HTTP != settingOff {
 		if _, err := ops.Ask(ctx, base); err == nil {
 			r.alive, r.partly = "the process of Almanac at "+base, true
 			if host, port, err := listenAddress(r.s.HTTP, defaultHTTPPort); err == nil {
@@ -141,7 +141,7 @@ func (r *rehearsal) listeners() {
 	r.opened = append(r.opened, closer(d.close))
 	for _, l := range listeners {
 		text := l.text(r.s)
-		if text == httpOff || text == "" && l.off {
+		if text == settingOff || text == "" && l.off {
 			continue
 		}
 		err := r.try(d, l, text)
@@ -154,7 +154,7 @@ func (r *rehearsal) listeners() {
 			r.fault(err)
 		}
 	}
-	if r.s.SyslogTLS != "" && r.s.SyslogTLS != httpOff {
+	if r.s.SyslogTLS != "" && r.s.SyslogTLS != settingOff {
 		_, err := d.openCerts("syslog", "syslog", certs.Config{Cert: r.s.SyslogCert, Key: r.s.SyslogKey, ClientCA: r.s.SyslogClientCA, Require: true})
 		r.fault(err)
 	}

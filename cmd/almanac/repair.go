@@ -237,7 +237,7 @@ func (a *app) printActions(actions []repair.Action) error {
 // openDamaged connects to both servers where the registry may be gone: it is
 // created again, empty, unless this is a dry run.
 func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session, error) {
-	d, err := findEndpoints(s, true)
+	d, err := findEndpoints(s, bothServers)
 	if err != nil {
 		return nil, err
 	}

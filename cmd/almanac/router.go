@@ -23,7 +23,7 @@ run: they share the lanes, and one that dies is taken over within 10 s.`,
 }
 
 func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	return a.runSingle(ctx, cmd, "router", false, func(ctx context.Context, one *single) error {
+	return a.runSingle(ctx, cmd, "router", natsAlone, func(ctx context.Context, one *single) error {
 		reg, err := one.setup(ctx)
 		if err != nil {
 			return err

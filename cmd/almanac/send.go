@@ -80,7 +80,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if to := f.flag("to"); to != "" {
 		return a.sendTo(ctx, cmd, &f, args[0], to, s, files, total, o)
 	}
-	d, err := findEndpoints(s, false)
+	d, err := findEndpoints(s, natsAlone)
 	none := err // no up runs, where that is so
 	if errors.Is(err, embedded.ErrNoAddresses) && s.Full == fullSpool {
 		d, err = endpoints{nats: nowhere, dir: s.Data, followNATS: true}, nil

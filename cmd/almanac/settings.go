@@ -66,10 +66,10 @@ type settings struct {
 	S3CA            *x509.CertPool
 	CA              *x509.CertPool
 	ClickHouse      string
-	ReaderUser      string
-	ReaderPassword  string
-	ReadsUser       string
-	ReadsPassword   string
+	SQLUser         string
+	SQLPassword     string
+	GatewayUser     string
+	GatewayPassword string
 	Profile         string
 	Replicas        int
 	EventsBytes     int64
@@ -138,10 +138,10 @@ var keys = []key{
 	{name: "otlp_http", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over HTTP, with the topic in the path (/t/TOPIC/v1/logs) or the header almanac-topic; off for none (default 127.0.0.1:4318)", set: plain(func(s *settings) *string { return &s.OTLPHTTP })},
 	{name: "otlp_grpc", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over gRPC, with the topic in the metadata almanac-topic; off for none (default 127.0.0.1:4317)", set: plain(func(s *settings) *string { return &s.OTLPGRPC })},
 	{name: "otlp_once", def: "true", usage: "`BOOL`: true or false, an OTLP request that is sent again is stored once", set: oneOf(func(s *settings) *string { return &s.OTLPOnce }, "true", "false")},
-	{name: "elastic", def: httpOff, usage: "`ADDRESS` for clients of Elasticsearch, such as 127.0.0.1:9200", set: plain(func(s *settings) *string { return &s.Elastic })},
-	{name: "syslog_tcp", def: httpOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
-	{name: "syslog_tls", def: httpOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},
-	{name: "syslog_udp", def: httpOff, usage: "`ADDRESS` for syslog over UDP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogUDP })},
+	{name: "elastic", def: settingOff, usage: "`ADDRESS` for clients of Elasticsearch, such as 127.0.0.1:9200", set: plain(func(s *settings) *string { return &s.Elastic })},
+	{name: "syslog_tcp", def: settingOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
+	{name: "syslog_tls", def: settingOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},
+	{name: "syslog_udp", def: settingOff, usage: "`ADDRESS` for syslog over UDP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogUDP })},
 	{name: "metrics_topic", def: "metrics", usage: "`TOPIC` of kind metric that Prometheus and OpenTelemetry write to, and PromQL reads, where the path names none", set: topicName(func(s *settings) *string { return &s.MetricsTopic })},
 	{name: "audit_reads", usage: "`TOPIC` of kind audit in which each read over HTTP is recorded before it is answered", set: unlessEmpty(topicName(func(s *settings) *string { return &s.AuditReads }))},
 	{name: "audit_actor", usage: "`HEADER` that claims who reads, such as X-Forwarded-User; it is recorded as claimed_actor", set: unlessEmpty(headerName(func(s *settings) *string { return &s.AuditActor }))},
@@ -175,8 +175,8 @@ var keys = []key{
 	{name: "nats_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.NATSKey })},
 	{name: "nats_client_ca", usage: "`FILE` of the CA that signed the certificates which clients of up's NATS must show beyond loopback, in PEM, beside their passwords", set: plain(func(s *settings) *string { return &s.NATSClientCA })},
 	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
-	{name: "clickhouse_reader", secret: true, usage: "`USER:PASSWORD` of its account for SQL that people ask (default: the reader of the up on the data directory, else the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.ReaderUser, &s.ReaderPassword })},
-	{name: "clickhouse_reads", secret: true, usage: "`USER:PASSWORD` of its account for what a gateway reads by statements of its own (default: the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.ReadsUser, &s.ReadsPassword })},
+	{name: "clickhouse_reader", secret: true, usage: "`USER:PASSWORD` of its account for SQL that people ask (default: the reader of the up on the data directory, else the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.SQLUser, &s.SQLPassword })},
+	{name: "clickhouse_reads", secret: true, usage: "`USER:PASSWORD` of its account for what a gateway reads by statements of its own (default: the account of clickhouse)", set: login(func(s *settings) (*string, *string) { return &s.GatewayUser, &s.GatewayPassword })},
 	{name: "clickhouse_ca", usage: "`FILE` of the CA of that ClickHouse, for https:// URLs, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.ClickHouseCA })},
 	{name: "s3_endpoint", usage: "`URL` of the object store that has the bucket of a backup, such as https://minio.example:9000 (default: Amazon's)", set: plain(func(s *settings) *string { return &s.S3Endpoint })},
 	{name: "s3_region", def: "us-east-1", usage: "`REGION` of that bucket", set: plain(func(s *settings) *string { return &s.S3Region })},

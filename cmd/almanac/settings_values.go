@@ -106,10 +106,13 @@ func spanOrZero(field func(*settings) *time.Duration) func(*settings, string) er
 	}
 }
 
+// settingOff as an address opens no listener, and as a length of time is never.
+const settingOff = "off"
+
 // spanOrOff is a length of time, or off, which is 0.
 func spanOrOff(field func(*settings) *time.Duration) func(*settings, string) error {
 	return func(s *settings, v string) error {
-		if *field(s) = 0; v == httpOff {
+		if *field(s) = 0; v == settingOff {
 			return nil
 		}
 		return span(field)(s, v)

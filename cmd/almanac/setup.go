@@ -40,7 +40,7 @@ func (a *app) setup(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	d, err := findEndpoints(s, false)
+	d, err := findEndpoints(s, natsAlone)
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,12 @@ type single struct {
 }
 
 // newSingle reads the settings of a part and finds its servers.
-func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (*single, error) {
+func (a *app) newSingle(cmd *cobra.Command, name string, need needed) (*single, error) {
 	s, err := load(cmd)
 	if err != nil {
 		return nil, err
 	}
-	d, err := findEndpoints(s, needsClickHouse)
+	d, err := findEndpoints(s, need)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (
 }
 
 // runSingle reads the settings of a part, starts it and runs it.
-func (a *app) runSingle(ctx context.Context, cmd *cobra.Command, name string, needsClickHouse bool, start func(context.Context, *single) error) error {
-	one, err := a.newSingle(cmd, name, needsClickHouse)
+func (a *app) runSingle(ctx context.Context, cmd *cobra.Command, name string, need needed, start func(context.Context, *single) error) error {
+	one, err := a.newSingle(cmd, name, need)
 	if err != nil {
 		return err
 	}
@@ -91,11 +91,11 @@ const startPause = time.Second
 // until a signal. Without --http it opens no listener: several parts share a
 // machine.
 func (o *single) run(ctx context.Context, start func(context.Context) error) error {
-	o.s.HTTP = cmp.Or(o.s.HTTP, httpOff)
+	o.s.HTTP = cmp.Or(o.s.HTTP, settingOff)
 	var h *httpServer
 	unready := func() {}
 	var asked stage
-	if o.s.HTTP != httpOff {
+	if o.s.HTTP != settingOff {
 		d, err := newOpener(o.s, o.log)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ run: they share the shards, and one that dies is taken over within 10 s.`,
 }
 
 func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	return a.runSingle(ctx, cmd, "sink", true, func(ctx context.Context, one *single) error {
+	return a.runSingle(ctx, cmd, "sink", bothServers, func(ctx context.Context, one *single) error {
 		reg, err := registry.Open(ctx, one.nc)
 		if err != nil {
 			return err

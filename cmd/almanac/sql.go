@@ -121,7 +121,7 @@ func (a *app) printDSN(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	d, err := findEndpoints(s, true)
+	d, err := findEndpoints(s, bothServers)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ allows them by --timers-allow-cidrs.`,
 }
 
 func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	return a.runSingle(ctx, cmd, "timers", false, func(ctx context.Context, one *single) error {
+	return a.runSingle(ctx, cmd, "timers", natsAlone, func(ctx context.Context, one *single) error {
 		reg, err := one.setup(ctx)
 		if err != nil {
 			return err
