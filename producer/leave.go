@@ -59,7 +59,7 @@ func (s *sender) leave() (lost int) {
 	s.spool.retryAt = time.Time{}
 	for _, l := range s.p.lanes {
 		s.encodeAll(l)
-		s.keep(l, time.Now(), true, true)
+		s.keep(l, time.Now(), keepAll)
 	}
 	var ws []waiter
 	for _, l := range s.p.lanes {

@@ -127,7 +127,11 @@ func (s *sender) pass() (next time.Time) {
 			encoded, at, ok := s.serve(l, now)
 			again, well = again || encoded, well && ok
 			if s.spool != nil {
-				if kept := s.keep(l, now, s.spool.away || s.spool.pressed.Load(), false); !kept.IsZero() {
+				much := keepUnanswered
+				if s.spool.away || s.spool.pressed.Load() {
+					much = keepQueued
+				}
+				if kept := s.keep(l, now, much); !kept.IsZero() {
 					next = earlier(next, kept)
 				}
 			}

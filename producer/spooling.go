@@ -90,13 +90,21 @@ func (l *lane) onSpool(seq uint64) {
 	l.spool.last = max(l.spool.last, seq)
 }
 
-// toKeep is the next frame to put on disk, or nil; a producer that leaves keeps all,
-// also what was sent a moment ago. Caller holds mu.
-func (l *lane) toKeep(now time.Time, away, leaves bool) *laneFrame {
+// keeping says how much of a lane goes to disk.
+type keeping int
+
+const (
+	keepUnanswered keeping = iota // what the stream does not answer for, and what has waited long
+	keepQueued                    // what waits too: the stream is away, or the buffer is filling up
+	keepAll                       // what was sent a moment ago too: the producer leaves
+)
+
+// toKeep is the next frame to put on disk, or nil. Caller holds mu.
+func (l *lane) toKeep(now time.Time, much keeping) *laneFrame {
 	queued := len(l.queue) > 0 && l.queue[0].payload != nil &&
-		(away || leaves || l.behind() && !l.queue[0].awaited && now.Sub(l.queue[0].closed) >= spoolAfter)
+		(much >= keepQueued || l.behind() && !l.queue[0].awaited && now.Sub(l.queue[0].closed) >= spoolAfter)
 	var first *laneFrame
-	want := queued || leaves
+	want := queued || much == keepAll
 	for f := range l.window.all {
 		if f.spooled {
 			continue
@@ -196,13 +204,13 @@ func (s *sender) resolveSpooled(now time.Time) {
 
 // keep puts on disk what of a lane should be there, and returns when to look
 // again; zero for not before something else happens.
-func (s *sender) keep(l *lane, now time.Time, away, leaves bool) time.Time {
+func (s *sender) keep(l *lane, now time.Time, much keeping) time.Time {
 	if now.Before(s.spool.retryAt) {
 		return s.spool.retryAt
 	}
 	for {
 		l.mu.Lock()
-		f := l.toKeep(now, away, leaves)
+		f := l.toKeep(now, much)
 		if f == nil {
 			at := l.keepAt()
 			l.mu.Unlock()
