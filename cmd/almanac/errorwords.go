@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +13,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
@@ -95,20 +91,6 @@ func translated(err error) (said, next string) {
 
 // hungUp reports whether a server took a connection and closed it.
 func hungUp(err error) bool { return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) }
-
-// verbKinds are the kinds of the topics that verbs are for, by the first word of each.
-var verbKinds = map[string]kinds.Kind{
-	"docs": kinds.Document, "usage": kinds.Meter, "series": kinds.Metric, "align": kinds.Metric, "trail": kinds.Audit, "audit": kinds.Audit,
-}
-
-// nameKind has an error about the topic that a verb was given say of which kind it is declared.
-func nameKind(cmd *cobra.Command, err error) {
-	unknown := (*registry.UnknownTopicError)(nil)
-	words := strings.Fields(cmd.CommandPath())
-	if errors.As(err, &unknown) && len(words) > 1 && unknown.Name == cmd.Flags().Arg(0) {
-		unknown.Kind = cmp.Or(unknown.Kind, verbKinds[words[1]])
-	}
-}
 
 // onFile is what became of a file.
 func onFile(e *fs.PathError) string {

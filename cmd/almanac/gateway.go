@@ -78,50 +78,52 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 	working, end := draining(ctx, s, log, in.drain)
 	defer end()
 	return runStages(working, s.ShutdownTimeout, stage{g, in.numbers.exporter(s, log)}, stage{partFunc(func(ctx context.Context) error {
-		// begin calls this again while an error may pass. openTables does not connect: its only
-		// error, a bad address, ends the gateway.
-		ready, err := one.begin(ctx, func(ctx context.Context) error {
-			nc := one.nc
-			reg, err := registry.Open(ctx, nc)
-			if err != nil {
-				return err
-			}
-			db, err := openTables(one.d)
-			if err != nil {
-				return err
-			}
-			db.MeantFor(reg)
-			one.later(func() { _ = db.Close() })
-			pages, err := one.pages(db, reg)
-			if err != nil {
-				return err
-			}
-			second, err := one.dial("gateway reads")
-			if err != nil {
-				return err
-			}
-			parts, err := gatewayParts(ctx, nc, second, reg, db, pages, nil, s, in.numbers, log)
-			if err != nil {
-				return err
-			}
-			if parts.Reads.User, parts.Reads.Password = one.d.readerUser, one.d.readerPassword; parts.Reads.User == "" {
-				log.Warn().Msg("clickhouse_reader is not set: SQL that people ask runs as the gateway's own account, within the limits of readers; it can read the names of those who were erased")
-			}
-			parts.Reads.TopicSQL = !one.d.followClickHouse && parts.Reads.Password != "" // of a server whose accounts are its owner's to make
-			in.measure(&parts, reg)
-			reads := newReadsProbe(one, db, pages)
-			parts.Background = append(parts.Background, reads.Run, one.own.Run)
-			in.probe(func(context.Context) []ops.Reason {
-				return slices.Concat(natsTrouble(nc), stalled(parts.Pool), reads.trouble(), one.own.trouble())
-			})
-			g.Open(parts)
-			return nil
-		})
+		ready, err := one.begin(ctx, func(ctx context.Context) error { return one.openGateway(ctx, in, g) })
 		if ready {
 			<-ctx.Done()
 		}
 		return err
 	})})
+}
+
+// openGateway opens the servers and gives the gateway of the listeners what it reads and writes by. begin calls it
+// again while an error may pass. openTables does not connect: its only error, a bad address, ends the gateway.
+func (o *single) openGateway(ctx context.Context, in *inputs, g *gateway.Gateway) error {
+	nc := o.nc
+	reg, err := registry.Open(ctx, nc)
+	if err != nil {
+		return err
+	}
+	db, err := openTables(o.d)
+	if err != nil {
+		return err
+	}
+	db.MeantFor(reg)
+	o.later(func() { _ = db.Close() })
+	pages, err := o.pages(db, reg)
+	if err != nil {
+		return err
+	}
+	second, err := o.dial("gateway reads")
+	if err != nil {
+		return err
+	}
+	parts, err := gatewayParts(ctx, nc, second, reg, db, pages, nil, o.s, in.numbers, o.log)
+	if err != nil {
+		return err
+	}
+	if parts.Reads.User, parts.Reads.Password = o.d.readerUser, o.d.readerPassword; parts.Reads.User == "" {
+		o.log.Warn().Msg("clickhouse_reader is not set: SQL that people ask runs as the gateway's own account, within the limits of readers; it can read the names of those who were erased")
+	}
+	parts.Reads.TopicSQL = !o.d.followClickHouse && parts.Reads.Password != "" // of a server whose accounts are its owner's to make
+	in.measure(&parts, reg)
+	reads := newReadsProbe(o, db, pages)
+	parts.Background = append(parts.Background, reads.Run, o.own.Run)
+	in.probe(func(context.Context) []ops.Reason {
+		return slices.Concat(natsTrouble(nc), stalled(parts.Pool), reads.trouble(), o.own.trouble())
+	})
+	g.Open(parts)
+	return nil
 }
 
 // pages opens the tables by the account that the settings name for reads; without one they are db.
@@ -242,7 +244,7 @@ func (in *inputs) measure(parts *gateway.Parts, reg *registry.Registry, more ...
 func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	log = log.With().Str("part", "gateway").Logger()
 	cfg := gateway.Config{
-		OTLPHTTP: in.otlp.http, OTLPGRPC: in.otlp.grpc, OTLPEachTime: s.OTLPOnce == "false",
+		OTLPHTTP: in.otlp.http, OTLPGRPC: in.otlp.grpc, OTLPEachTime: s.OTLPEachTime,
 		AuditReads: s.AuditReads, AuditActor: s.AuditActor, Version: thisVersion().Version,
 		Grace:   max(s.ShutdownTimeout-drainMargin, s.ShutdownTimeout/2),
 		OnError: func(err error) { log.Error().Err(err).Msg("gateway") },

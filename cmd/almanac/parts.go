@@ -240,6 +240,7 @@ type ration struct {
 }
 
 const (
+	// rationPeriod is how far apart errors of a kind are written: a dozen lines a minute, with how many were held back.
 	rationPeriod = 5 * time.Second
 	// maxRations bounds the kinds remembered; past it all are forgotten.
 	maxRations = 1000

@@ -53,6 +53,7 @@ func (p *progress) Draw(now time.Time) {
 // End leaves the line, so that what follows begins on one of its own.
 func (p *progress) End() { _, _ = fmt.Fprintln(p.w) }
 
+// barWidth is a sign for each twentieth.
 const barWidth = 20
 
 func bar(part float64) string {

@@ -30,7 +30,7 @@ type settings struct {
 	HTTP            string
 	OTLPHTTP        string
 	OTLPGRPC        string
-	OTLPOnce        string
+	OTLPEachTime    bool
 	Elastic         string
 	SyslogTCP       string
 	SyslogTLS       string
@@ -137,7 +137,7 @@ var keys = []key{
 	{name: "input_topic", def: "app", usage: "`TOPIC` of events whose client names none, such as Loki's", set: topicName(func(s *settings) *string { return &s.InputTopic })},
 	{name: "otlp_http", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over HTTP, with the topic in the path (/t/TOPIC/v1/logs) or the header almanac-topic; off for none (default 127.0.0.1:4318)", set: plain(func(s *settings) *string { return &s.OTLPHTTP })},
 	{name: "otlp_grpc", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over gRPC, with the topic in the metadata almanac-topic; off for none (default 127.0.0.1:4317)", set: plain(func(s *settings) *string { return &s.OTLPGRPC })},
-	{name: "otlp_once", def: "true", usage: "`BOOL`: true or false, an OTLP request that is sent again is stored once", set: oneOf(func(s *settings) *string { return &s.OTLPOnce }, "true", "false")},
+	{name: "otlp_once", def: "true", usage: "`BOOL`: true or false, an OTLP request that is sent again is stored once", set: truth(func(s *settings, once bool) { s.OTLPEachTime = !once })},
 	{name: "elastic", def: settingOff, usage: "`ADDRESS` for clients of Elasticsearch, such as 127.0.0.1:9200", set: plain(func(s *settings) *string { return &s.Elastic })},
 	{name: "syslog_tcp", def: settingOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
 	{name: "syslog_tls", def: settingOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},

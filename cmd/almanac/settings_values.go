@@ -70,6 +70,18 @@ func oneOf(field func(*settings) *string, words ...string) func(*settings, strin
 	}
 }
 
+// truth is true or false.
+func truth(set func(*settings, bool)) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		var word string
+		if err := oneOf(func(*settings) *string { return &word }, "true", "false")(s, v); err != nil {
+			return err
+		}
+		set(s, word == "true")
+		return nil
+	}
+}
+
 func size(field func(*settings) *int64) func(*settings, string) error {
 	return func(s *settings, v string) error {
 		n, ok := int64(0), true
