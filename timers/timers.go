@@ -54,7 +54,8 @@ type cached struct {
 
 const (
 	// groupAge is how long a group that was read may be used: its slots never change.
-	groupAge  = time.Second
+	groupAge = time.Second
+	// maxGroups bounds the groups that are remembered; past it all are read again.
 	maxGroups = 10_000
 	// tries bounds how often a write that lost a race reads again. Each race is lost to another write, and
 	// a timer has few writers: who made it, and the dispatcher that has its lane.

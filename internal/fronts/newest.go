@@ -42,6 +42,7 @@ func Newest[R any](ctx context.Context, w *Writer, subject string, parse func(*s
 	return nil, 0, fmt.Errorf("fronts: %s changed %d times while it was read: %w", subject, newestTries, ErrConflict)
 }
 
+// newestTries bounds how often a record is looked for that the cleaner or a write replaced meanwhile.
 const newestTries = 16
 
 // below returns the newest record below a key's last message, which is none.

@@ -35,7 +35,7 @@ type span struct{ start, end uint32 }
 type mark uint64
 
 const (
-	shortWord = 7
+	shortWord = 7                // a mark has eight bytes, and a length in one of them
 	longMark  = mark(0xff) << 56 // where a short word's length stands
 )
 

@@ -89,8 +89,8 @@ func (w *flattener) object(prefix string, depth int) bool {
 // event of 800 MB.
 const maxPrefixBytes = 2 * schemas.MaxAttrKeyBytes
 
-// member makes a leaf of a member of an object, whose value begins at w.at, or leaves of that object's own members. A null
-// is none. It is false where the text is no JSON.
+// member makes leaves of a member of an object, whose value begins at w.at: one, or those of an object's own members;
+// none of a null. It is false where the text is not JSON.
 func (w *flattener) member(prefix, key string, depth int) bool {
 	start := w.at
 	first := jsonwalk.At(w.text, start)

@@ -19,7 +19,10 @@ type openedAt[T any] struct {
 }
 
 const (
-	openFor  = time.Minute
+	// openFor is how long a topic stays open without a look at its descriptor. A write that finds it removed says so before
+	// that (Gone).
+	openFor = time.Minute
+	// maxKnown bounds the topics that are open; past it all are opened again.
 	maxKnown = 100
 )
 

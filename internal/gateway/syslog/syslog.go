@@ -74,7 +74,9 @@ func (d *Decoder) Decode(f Frame, o Options) schemas.Event {
 	if over <= 0 {
 		return ev
 	}
-	if over > len(ev.Message)/2 { // names of structured data, repeated for each parameter
+	// Where more than half of the message would have to go, the structured data is what is long, as each
+	// parameter repeats its name. The message then is the whole line, which has it once.
+	if over > len(ev.Message)/2 {
 		m.structured, m.err = nil, errors.New("structured data above the limits of an event")
 		ev = m.event(line, f.Cut, &o)
 		if over = ev.Bytes() - schemas.MaxEventBytes; over <= 0 {
