@@ -13,12 +13,11 @@ import (
 
 // Rows 1, 2, 4 and 5 of the matrix: kill -9 of each of the five parts, all within a second and a half of each other and
 // in any order, again and again, until each died 25 times and a million events came in meanwhile, with damaged ones
-// between them. So a part's recovery is measured while the others die as well; TestRecovery kills them one at a time.
+// between them; make test has 10 kills and 400,000 events. So a part's recovery is measured while the others die as well;
+// TestRecovery kills them one at a time.
 func TestKillCycles(t *testing.T) {
-	cycles, events := 25, uint64(1_000_000)
-	if testing.Short() {
-		cycles, events = 2, 30_000
-	}
+	cycles := number("ALMANAC_KILL_CYCLES", 25)
+	events := uint64(cycles) * 40_000
 	_, rnd := Seed(t)
 	const rate = 3000 // four times that is 1.4 million in the two minutes that 25 rounds take
 	h := Build(t, Plan{Routers: 2, Sinks: 2, Writers: []Writer{{Rate: rate}, {Rate: rate}, {Rate: rate}, {Rate: rate}}})
