@@ -138,7 +138,7 @@ func TestTwinGroups(t *testing.T) {
 		})
 	}
 	e.sink()
-	n := e.sendUntil("app", func() bool { return groups.Load() >= 10 && regrouped.Load() >= 3 })
+	n := e.sendUntil("app", func() bool { return groups.Load() >= 3 && regrouped.Load() >= 3 })
 	t.Logf("%d events; %d groups of several lanes, %d groups refused and sent again lane by lane", n, groups.Load(), regrouped.Load())
 	e.routed("app", n)
 	e.stored("app", n, time.Minute)
