@@ -40,7 +40,7 @@ func BeginRestore(ctx context.Context, js jetstream.JetStream, of string, replic
 		Storage: jetstream.FileStorage, MaxBytes: restoringBytes, Replicas: max(replicas, 1), Metadata: map[string]string{},
 	}
 	schemas.MarkRestoring(cfg.Metadata, of)
-	_, err := streams.Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.CreateStream(ctx, cfg) })
+	_, err := streams.Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.CreateStream(ctx, cfg) })
 	if err != nil {
 		return fmt.Errorf("registry: saying that a restore begins: %w", err)
 	}
@@ -58,7 +58,7 @@ func EndRestore(ctx context.Context, js jetstream.JetStream) error {
 	}
 	cfg := s.CachedInfo().Config
 	schemas.UnmarkRestoring(cfg.Metadata)
-	if _, err := streams.Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.UpdateStream(ctx, cfg) }); err != nil {
+	if _, err := streams.Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.UpdateStream(ctx, cfg) }); err != nil {
 		return fmt.Errorf("registry: saying that a restore ended: %w", err)
 	}
 	return nil
