@@ -3,6 +3,7 @@ package query
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // leg is what one topic has for a page, in the direction in which it was read. That is the page's
@@ -51,6 +52,25 @@ func merged(legs []*leg, limit int) (rows []row, legOf []int) {
 		legs[r.leg].used++
 	}
 	return rows, legOf
+}
+
+// grains are the times to which a bound is coarsened, the largest first.
+var grains = []time.Duration{time.Minute, time.Second, time.Millisecond, time.Microsecond}
+
+// coarse returns the bound of a page whose reader has a row limit. Where reading stopped is the time of an event, which may be one that
+// the reader must not see, and cursors have it. So it is taken to a whole minute before, in the direction of reading, and what is
+// between is read again. Where the page began within that minute, it is a smaller unit, so that each page goes on.
+func (p *plan) coarse(bound int64) int64 {
+	for _, grain := range grains {
+		at := bound - bound%int64(grain)
+		if at != bound && !p.asc {
+			at += int64(grain)
+		}
+		if p.beyond(at, p.start()) && !p.beyond(at, bound) {
+			return at
+		}
+	}
+	return bound
 }
 
 // more reports whether the leg may have events beyond the page.

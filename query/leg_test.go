@@ -196,3 +196,46 @@ func TestSearchParts(t *testing.T) {
 		t.Errorf("%+v, %v", parts, err)
 	}
 }
+
+// The bound of a page is coarse where its reader has a row limit: pages go on by it, nothing is left out, and of a time a minute or
+// more after the page's beginning less than the minute is told.
+func TestCoarseBounds(t *testing.T) {
+	t.Parallel()
+	const minute = int64(time.Minute)
+	for name, c := range map[string]struct {
+		asc                bool
+		start, bound, want int64
+	}{
+		"down":                            {false, 9 * minute, 5*minute + 7, 6 * minute},
+		"up":                              {true, minute, 5*minute + 7, 5 * minute},
+		"a whole minute":                  {false, 9 * minute, 5 * minute, 5 * minute},
+		"down, within the minute":         {false, 5*minute + 3e9, 5*minute + 7, 5*minute + 1e9},
+		"up, within the minute":           {true, 5*minute + 7, 5*minute + 3e9 + 7, 5*minute + 3e9},
+		"within the microsecond":          {false, 5*minute + 9, 5*minute + 7, 5*minute + 7},
+		"the last times there are, down":  {false, math.MaxInt64, math.MaxInt64 - 7, math.MaxInt64 - 7},
+		"the page begins where it stands": {false, 5*minute + 7, 5*minute + 7, 5*minute + 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &plan{asc: c.asc, from: 1, to: math.MaxInt64, after: position{ts: c.start, edge: true}}
+			if got := p.coarse(c.bound); got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
+			}
+		})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := &plan{asc: rapid.Bool().Draw(t, "asc"), from: 1, to: math.MaxInt64}
+		start := rapid.Int64Range(1, math.MaxInt64).Draw(t, "start")
+		p.after = position{ts: start, edge: true}
+		bound := start + rapid.Int64Range(1, 1e12).Draw(t, "apart")
+		if !p.asc {
+			bound = start - rapid.Int64Range(1, 1e12).Draw(t, "apart")
+		}
+		if bound < 1 {
+			t.Skip("before all times")
+		}
+		if got := p.coarse(bound); !p.beyond(got, start) || p.beyond(got, bound) {
+			t.Errorf("from %d, bound %d (ascending %t): %d", start, bound, p.asc, got)
+		}
+	})
+}

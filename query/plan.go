@@ -15,25 +15,26 @@ import (
 
 // plan is a checked request.
 type plan struct {
-	topic  schemas.Topic
-	ledger ledger.Erasures
-	asked  *filter.Expr // what the caller wrote
-	where  *filter.Expr // with the row limit of who asks
-	fields *filter.Fields
-	from   int64 // unix ns; both are in the range
-	to     int64
-	after  position // where the page begins; zero: at the edge
-	limit  int
-	asc    bool // the direction in which it is read
-	back   bool // which is not the page's own
-	done   bool // there is nothing left to read
-	now    int64
+	topic   schemas.Topic
+	ledger  ledger.Erasures
+	asked   *filter.Expr // what the caller wrote
+	where   *filter.Expr // with the row limit of who asks
+	fields  *filter.Fields
+	from    int64 // unix ns; both are in the range
+	to      int64
+	after   position // where the page begins; zero: at the edge
+	limit   int
+	limited bool // who asks has a row limit
+	asc     bool // the direction in which it is read
+	back    bool // which is not the page's own
+	done    bool // there is nothing left to read
+	now     int64
 	// snapshot is from before anything else was read.
 	snapshot *recent.Snapshot
 }
 
 func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
-	p := &plan{limit: cmp.Or(req.Limit, DefaultLimit), asc: req.Ascending, now: time.Now().UnixNano()}
+	p := &plan{limit: cmp.Or(req.Limit, DefaultLimit), asc: req.Ascending, now: time.Now().UnixNano(), limited: filter.LimitOf(ctx) != ""}
 	if p.limit < 1 || p.limit > MaxLimit {
 		return nil, fmt.Errorf("%w: limit is %d, it must be 1 to %d", schemas.ErrRequest, req.Limit, MaxLimit)
 	}

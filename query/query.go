@@ -187,6 +187,9 @@ func (r *Reader) leg(ctx context.Context, p *plan, out *Page, notice func(string
 		return nil, err
 	}
 	if bound != nil {
+		if p.limited {
+			*bound = p.coarse(*bound)
+		}
 		rows = before(rows, *bound, p)
 	}
 	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
