@@ -172,8 +172,8 @@ SUITE := go run ./internal/bench/suite
 bench: setup build ## Every figure that has a bar, into bench/ too; 15 minutes on 2 cores that do nothing else
 	$(SUITE) --write bench
 
-bench-check: setup build ## The main ratios, short; fails when one fell by more than 20 % under bench/recorded.json. USERS=1: NATS has users
-	$(SUITE) --short --against bench/recorded.json $(if $(USERS),--users)
+bench-check: setup build ## The main ratios, short; fails when one fell by more than 20 % under bench/recorded.json. USERS=1: NATS has users; TLS=1: and TLS
+	$(SUITE) --short --against bench/recorded.json $(if $(USERS),--users) $(if $(TLS),--tls)
 
 bench-record: setup build ## Record the main ratios for bench-check
 	$(SUITE) --short --only $(BENCH_CHECK) --record bench/recorded.json

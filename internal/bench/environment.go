@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/url"
 	"os"
@@ -44,6 +45,9 @@ type EnvironmentConfig struct {
 	EventsBytes, ShardsBytes int64
 	// Users says that NATS has the users of an up. All connect as the operator, whose subjects the server checks as it does others'.
 	Users bool
+	// TLS of NATS, for connections from other processes and those that name its address; nil: plain text. Those within this process
+	// (Environment.Connect) have none, as in an up.
+	TLS *tls.Config
 	// Log hears the servers; may be nil.
 	Log embedded.LogFunc
 }
@@ -86,8 +90,10 @@ func OpenEnvironment(ctx context.Context, cfg EnvironmentConfig) (h *Environment
 	stops = append(stops, pair.Stop)
 	addresses := pair.ClickHouse.Addresses(pair.NATS)
 	h.NATSURL, h.EnginePID = addresses.NATSLogin(), pair.ClickHouse.PID()
+	within := addresses
+	within.NATS = pair.NATS.InProcessURL() // without TLS
 	h.Connect = func() (*nats.Conn, error) {
-		return nats.Connect(h.NATSURL, nats.InProcessServer(pair.NATS), nats.Name("almanac bench"), nats.MaxReconnects(-1), nats.Timeout(environmentTimeout))
+		return nats.Connect(within.NATSLogin(), nats.InProcessServer(pair.NATS), nats.Name("almanac bench"), nats.MaxReconnects(-1), nats.Timeout(environmentTimeout))
 	}
 	if h.NATS, err = h.Connect(); err != nil {
 		return h, err
@@ -119,7 +125,7 @@ func startPair(ctx context.Context, dir *embedded.DataDir, cfg EnvironmentConfig
 	if cfg.EventsBytes > 0 && cfg.ShardsBytes > 0 {
 		store = schemas.DefaultStreamLimits.With(cfg.EventsBytes, cfg.ShardsBytes).Bytes()
 	}
-	config := embedded.NATSConfig{Dir: dir.NATSDir(), MaxStoreBytes: store, Log: cfg.Log}
+	config := embedded.NATSConfig{Dir: dir.NATSDir(), MaxStoreBytes: store, TLS: cfg.TLS, Log: cfg.Log}
 	if cfg.Users {
 		var err error
 		if config.Passwords, err = dir.NATSPasswords(); err != nil {

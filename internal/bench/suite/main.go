@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -62,9 +63,20 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
+	var secure *tls.Config
+	if o.tls {
+		dir, err := os.MkdirTemp("", "almanac-bench-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		if secure, err = bench.MakeCertificate(dir); err != nil {
+			return err
+		}
+	}
 	note := func(text string) { _, _ = fmt.Fprintln(stderr, text) }
 	s := &bench.Suite{Size: o.size, Binary: o.almanac, Producer: self, Environment: func(ctx context.Context) (*bench.Environment, error) {
-		return bench.OpenEnvironment(ctx, bench.EnvironmentConfig{NextTo: o.data, Users: o.users})
+		return bench.OpenEnvironment(ctx, bench.EnvironmentConfig{NextTo: o.data, Users: o.users, TLS: secure})
 	}}
 	switch {
 	case o.growth:

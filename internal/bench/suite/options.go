@@ -15,7 +15,7 @@ type options struct {
 	almanac, data          string
 	only                   string
 	growth, load, json     bool
-	users                  bool
+	users, tls             bool
 	size                   bench.Size
 	write, record, against string
 
@@ -42,6 +42,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.DurationVar(&o.loads.For, "load-for", 0, "how long each load is measured (default 10m)")
 	f.DurationVar(&o.loads.Warm, "load-warm", 0, "how long each load is offered before (default 2m)")
 	f.BoolVar(&o.users, "users", false, "NATS has users, as that of an up")
+	f.BoolVar(&o.tls, "tls", false, "producers, and what else is a process of its own, reach NATS over TLS")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	quick := f.Bool("quick", false, "a twentieth of every size: to see that it works; the figures mean little")
 	short := f.Bool("short", false, "two fifths of every size")
