@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 	"mime"
@@ -37,10 +38,21 @@ func Built() bool { return newFiles(built).index != placeholder }
 // New returns the handler of the paths that Owns names.
 func New() http.Handler { return newFiles(built) }
 
+// linkedMark is an attribute that the page's root element has where a page of another site led to it: then it takes no token of its
+// address. Else such a page could have people act under a token of its own without their knowing.
+const linkedMark = "data-linked"
+
+// linked reports whether a page of another site had the browser come. Browsers say so over TLS and on loopback.
+func linked(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "none" && site != "same-origin"
+}
+
 // files are those of a bundle, in memory: 200 KB and their compressed forms.
 type files struct {
-	index string
-	all   map[string]*file
+	index  string
+	linked *file // the index with linkedMark
+	all    map[string]*file
 }
 
 func newFiles(from fs.FS) *files {
@@ -60,6 +72,8 @@ func newFiles(from fs.FS) *files {
 	if f.all["index.html"] != nil {
 		f.index = "index.html"
 	}
+	one := f.all[f.index]
+	f.linked = newFile(one.contentType, bytes.Replace(one.text, []byte("<html"), []byte("<html "+linkedMark), 1))
 	return f
 }
 
@@ -82,6 +96,11 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Referrer-Policy", "same-origin") // over plain text its own reads are known by it (package guard)
 	if name == "" || name == "index.html" {
 		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Vary", "Sec-Fetch-Site")
+		if linked(r) {
+			f.linked.serve(w, r)
+			return
+		}
 		f.all[f.index].serve(w, r)
 		return
 	}

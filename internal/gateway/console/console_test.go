@@ -25,7 +25,7 @@ func ask(t *testing.T, h http.Handler, method, path string, headers ...string) *
 
 var bundle = fstest.MapFS{
 	"dist/placeholder.html": {Data: []byte("how to build")},
-	"dist/index.html":       {Data: []byte("<!doctype html>the page")},
+	"dist/index.html":       {Data: []byte("<!doctype html><html>the page")},
 	"dist/licences.txt":     {Data: []byte("MIT")},
 	"dist/app-63A35Q2K.js":  {Data: []byte(strings.Repeat("console.log(1);", 100))},
 }
@@ -146,5 +146,36 @@ func TestBundle(t *testing.T) {
 		if strings.HasSuffix(name, ".js") && bytes.Contains(one.text, []byte("dangerouslySetInnerHTML:")) {
 			t.Errorf("%s makes markup of text", name)
 		}
+	}
+}
+
+// A page that another site led to is marked, and caches keep both apart.
+func TestLinked(t *testing.T) {
+	t.Parallel()
+	h := newFiles(bundle)
+	tags := map[bool]string{}
+	for site, marked := range map[string]bool{"": false, "none": false, "same-origin": false, "same-site": true, "cross-site": true} {
+		for _, path := range []string{Path, Path + "index.html"} {
+			got := ask(t, h, http.MethodGet, path, "Sec-Fetch-Site", site)
+			if is := strings.Contains(got.Body.String(), "<html "+linkedMark); is != marked {
+				t.Errorf("%s from %q: marked %t, want %t: %s", path, site, is, marked, got.Body)
+			}
+			if vary := strings.Join(got.Header().Values("Vary"), ", "); !strings.Contains(vary, "Sec-Fetch-Site") || !strings.Contains(vary, "Accept-Encoding") {
+				t.Errorf("%s varies by %q", path, vary)
+			}
+			tags[marked] = got.Header().Get("ETag")
+		}
+	}
+	if tags[true] == tags[false] {
+		t.Errorf("both have the tag %s", tags[true])
+	}
+	if got := ask(t, h, http.MethodGet, Path, "Sec-Fetch-Site", "cross-site", "If-None-Match", tags[false]); got.Code != http.StatusOK {
+		t.Errorf("the page without the mark is taken from a cache: %d", got.Code)
+	}
+	if !Built() {
+		return
+	}
+	if got := ask(t, New(), http.MethodGet, Path, "Sec-Fetch-Site", "cross-site"); !strings.Contains(got.Body.String(), "<html "+linkedMark) {
+		t.Error("the page that this binary has is not marked")
 	}
 }

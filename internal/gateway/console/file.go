@@ -37,7 +37,7 @@ func zipped(text []byte) []byte {
 
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	text, tag := f.text, `"`+f.tag+`"`
-	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Add("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		text, tag = f.compressed(), `"`+f.tag+`-gzip"`
 		w.Header().Set("Content-Encoding", "gzip")

@@ -3,13 +3,16 @@ import {keep, kept} from './storage';
 
 const key = 'almanac-token';
 
-/** takeFromAddress keeps a token of the address and takes it out of the address bar. */
+/**
+ * takeFromAddress keeps a token of the address and takes it out of the address bar. It keeps none where a page of another site led
+ * here, which the gateway marks (data-linked): what is done then would be done under a token that somebody else chose.
+ */
 export function takeFromAddress(): void {
   const parts = location.hash.replace(/^#/, '').split('&');
   const at = parts.findIndex((p) => p.startsWith('token='));
   if (at < 0) return;
   try {
-    setToken(decodeURIComponent(parts[at]!.slice('token='.length)));
+    if (!('linked' in document.documentElement.dataset)) setToken(decodeURIComponent(parts[at]!.slice('token='.length)));
   } catch {
     // a link that somebody cut: the page asks for a token as without one
   }
