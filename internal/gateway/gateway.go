@@ -296,7 +296,7 @@ func (g *Gateway) serveGRPC(served chan<- server, failed chan<- error) {
 	}
 	s := g.logs.NewGRPC(g.cfg.TLS)
 	served <- s
-	if err := s.Serve(limited(g.cfg.OTLPGRPC, maxGRPC)); err != nil {
+	if err := s.Serve(unstalled{limited(g.cfg.OTLPGRPC, maxGRPC)}); err != nil {
 		select {
 		case failed <- err:
 		default:

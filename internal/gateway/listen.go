@@ -24,13 +24,14 @@ const (
 	headerWait     = 5 * time.Second
 	headerBytes    = 32 << 10
 	idleWait       = 75 * time.Second
-	// answerWait bounds the write of an answer that does not stream: those that do set
-	// their own deadlines.
+	// answerWait bounds a request whose answer does not stream, from its head until its client has all of the answer.
 	answerWait = 2 * time.Minute
 	// leaveWait and leaveBytes bound what is still taken of a request that was refused, so that its
 	// client reads the refusal.
 	leaveWait  = 2 * time.Second
 	leaveBytes = 4 << 20
+	// stallWait bounds a write to a client of gRPC that takes nothing: its answers wait in memory meanwhile.
+	stallWait = 30 * time.Second
 )
 
 // httpServer is a listener of HTTP.
@@ -39,7 +40,7 @@ type httpServer struct{ srv *http.Server }
 // serveHTTP serves a handler.
 func (g *Gateway) serveHTTP(name string, l net.Listener, h http.Handler, failed chan<- error) server {
 	srv := &http.Server{
-		Handler: request.Pacing(h), ReadHeaderTimeout: headerWait, IdleTimeout: idleWait, WriteTimeout: answerWait, MaxHeaderBytes: headerBytes,
+		Handler: request.Pacing(h, answerWait), ReadHeaderTimeout: headerWait, IdleTimeout: idleWait, WriteTimeout: answerWait, MaxHeaderBytes: headerBytes,
 		ErrorLog: quiet(),
 	}
 	go func() {
@@ -178,4 +179,26 @@ func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(c.free)
 	return err
+}
+
+// unstalled is a listener whose connections end where a write waits for stallWait.
+type unstalled struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l unstalled) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &unstalledConn{c}, nil
+}
+
+type unstalledConn struct{ net.Conn }
+
+// Write implements io.Writer.
+func (c *unstalledConn) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(stallWait)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
 }

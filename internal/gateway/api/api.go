@@ -26,16 +26,15 @@ import (
 
 // Bounds of reads.
 const (
-	maxTails   = 64
-	maxSQL     = 16
-	maxPings   = 4
-	maxReads   = 64
-	maxLooks   = 16 // at statements, and cancels of them: from memory
-	maxTiming  = 256
-	maxPages   = 8 // each holds up to 1,000 documents
-	sqlBytes   = 1 << 20
-	readWait   = 60 * time.Second
-	writeStall = 30 * time.Second
+	maxTails  = 64
+	maxSQL    = 16
+	maxPings  = 4
+	maxReads  = 64
+	maxLooks  = 16 // at statements, and cancels of them: from memory
+	maxTiming = 256
+	maxPages  = 8 // each holds up to 1,000 documents
+	sqlBytes  = 1 << 20
+	readWait  = 60 * time.Second
 )
 
 // Config of the API. Reader and Registry are required; a part that is nil has no routes.

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
+	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
@@ -90,12 +90,11 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, req query.RelayReque
 // pass writes a body as it comes. One that breaks off ends the connection, so that half
 // an answer is not taken for a whole one.
 func pass(w http.ResponseWriter, body io.Reader) {
-	rc := http.NewResponseController(w)
+	request.Streams(w)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
-			_ = rc.SetWriteDeadline(time.Now().Add(writeStall)) // tests have servers without deadlines
 			if _, err := w.Write(buf[:n]); err != nil {
 				return
 			}

@@ -4,15 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
-	"time"
 )
-
-// writeWait bounds how long a client may take for its answer.
-const writeWait = 60 * time.Second
 
 // write answers a request. An answer that breaks off ends the connection, so that half of it is not taken for a whole one.
 func write(w http.ResponseWriter, answer any) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWait)) // where it can be set
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	to := bufio.NewWriterSize(w, 64<<10)

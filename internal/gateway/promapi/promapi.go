@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/prometheus/prometheus/promql"
 
@@ -240,6 +239,3 @@ func head(w http.ResponseWriter, status int) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 }
-
-// writeWait bounds how long a client may take for its answer.
-const writeWait = 60 * time.Second

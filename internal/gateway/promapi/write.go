@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/prometheus/promql"
 )
 
 // write answers a request. A result is written series by series, so that it is in memory once.
 func write(w http.ResponseWriter, all *answer) error {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWait)) // where it can be set
 	head(w, http.StatusOK)
 	out := &writer{to: bufio.NewWriterSize(w, 64<<10)}
 	out.text(`{"status":"success","data":`)

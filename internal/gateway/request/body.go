@@ -141,10 +141,14 @@ func Pace(w http.ResponseWriter, r *http.Request) *Paced {
 	return &Paced{body: r.Body, rc: http.NewResponseController(w), ctx: r.Context(), bounded: true}
 }
 
-// Pacing paces the bodies of all requests to a handler, whatever their routes do with them. One that no route reads has a bound
-// too: net/http takes it before it answers, for as long as it takes.
-func Pacing(next http.Handler) http.Handler {
+// Pacing paces the bodies of all requests to a handler and their answers, whatever their routes do with them. A body that no route
+// reads has a bound too: net/http takes it before it answers, for as long as it takes. An answer that does not stream (Streams) must
+// be taken within most of its request.
+func Pacing(next http.Handler, most time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := paceAnswer(w, most)
+		defer answer.bound() // net/http still writes what its buffer holds
+		w = answer
 		if r.ContentLength != 0 {
 			p := Pace(w, r)
 			p.bounded = p.rc.SetReadDeadline(time.Now().Add(slowAfter)) == nil
