@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -423,5 +424,47 @@ func TestAlertBytes(t *testing.T) {
 	}
 	if most := maxAlertBytes + maxNoticeBytes; most > 1<<20-64<<10 {
 		t.Errorf("alerts and outbox may have %d bytes, a message of NATS 1 MiB", most)
+	}
+}
+
+// TestOutboxGoesOn holds that a round which runs out of time within an outbox leaves what it did not deliver, and no more: rounds of slow servers
+// would otherwise deliver its beginning again and again.
+func TestOutboxGoesOn(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(fmt.Sprintf(logins, "4s"))
+	e := g.evaluator(nil)
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	var outbox []decide.Notice
+	for range 3 {
+		n := decide.Notice{Key: newKey(), Topic: "app", Group: "logins", Rule: "FailedLogins", To: decide.Firing, At: time.Now().UnixNano(), Calls: []decide.Call{{Receiver: "ops", URL: "http://127.0.0.1:9/"}}}
+		keys, outbox = append(keys, n.Key), append(outbox, n)
+	}
+	r := e.runs["app"]
+	r.state.Outbox = outbox
+	if err := r.save(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	var delivered []string
+	for i := range keys {
+		ctx, cancel := context.WithCancel(g.ctx)
+		e.cfg.Hooks.Changed = func(n *decide.Notice) { // the time is over after each
+			delivered = append(delivered, n.Key)
+			cancel()
+		}
+		if err := e.Round(ctx); ctx.Err() == nil {
+			t.Fatalf("round %d delivered nothing: %v", i, err)
+		}
+	}
+	if !slices.Equal(delivered, keys) {
+		t.Errorf("delivered %q, want %q", delivered, keys)
+	}
+	for _, key := range keys {
+		if told := g.told("ops"); !slices.Contains(told, key) {
+			t.Errorf("the receiver is told of %q, and not of %s", told, key)
+		}
 	}
 }
