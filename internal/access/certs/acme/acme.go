@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -155,7 +156,10 @@ func (i *Issuer) TLS() *tls.Config {
 
 // certificate answers a handshake. It never asks the authority.
 func (i *Issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto { // the authority's own
+	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto { // the authority's own, or who pretends to be it
+		if !slices.ContainsFunc(i.cfg.Hosts, func(own string) bool { return strings.EqualFold(own, hello.ServerName) }) {
+			return nil, fmt.Errorf("%w: %q", ErrHost, hello.ServerName) // the issuer would look for a file of that name
+		}
 		return i.m.GetCertificate(hello)
 	}
 	host := strings.ToLower(cmp.Or(strings.TrimSuffix(hello.ServerName, "."), i.cfg.Hosts[0]))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access/certs"
 	"github.com/almanac-events/almanac/internal/access/certs/acme/acmetest"
+	"github.com/almanac-events/almanac/internal/access/certs/certstest"
 )
 
 // serve answers each connection of TLS with a word, until the test ends.
@@ -181,6 +182,29 @@ func TestAuthorityIsAway(t *testing.T) {
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// Whoever pretends to be the authority is refused: by a name of ours while nothing is being proved, by another name before anything
+// is looked for. A file that is there under that name is not shown.
+func TestStrangersAtTheChallenge(t *testing.T) {
+	t.Parallel()
+	const own, strange = "logs.almanac.test", "evil.example"
+	dir := filepath.Join(t.TempDir(), "acme")
+	i, err := Open(Config{Hosts: []string{own}, Dir: dir, Directory: "https://127.0.0.1:1/dir", OnError: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	certPEM, keyPEM := certstest.New(t, "ca").Issue(t, strange, time.Now().Add(time.Hour))
+	if err := os.WriteFile(filepath.Join(dir, strange+"+token"), append(keyPEM, certPEM...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, refused := range map[string]bool{strange: true, "": true, "logs.almanac.test.evil.example": true, "../" + strange: true, "localhost": true, strings.Repeat("a.", 120) + "example": true, own: false} {
+		c, err := i.certificate(&tls.ClientHelloInfo{ServerName: name, SupportedProtos: []string{acme.ALPNProto}})
+		if c != nil || err == nil || errors.Is(err, ErrHost) != refused {
+			t.Errorf("%.40q: %v, %v", name, c != nil, err)
+		}
 	}
 }
 
