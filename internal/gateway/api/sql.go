@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query"
@@ -65,7 +64,7 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, err)
 		return
 	}
-	ctx, one := a.statements.begin(r.Context(), access.From(r.Context()).Name, request.ID(r))
+	ctx, one := a.statements.begin(r.Context(), ownerOf(r), request.ID(r))
 	body, err := a.cfg.Reader.SQL(ctx, query.SQLRequest{
 		SQL: string(statement), Format: format, User: as.user, Password: as.password, ID: request.ID(r), Began: func(read query.SQLRead) { one.read.Store(&read) },
 	})

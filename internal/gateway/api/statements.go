@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -89,6 +90,16 @@ func (s *statements) end(one *statement, err error) {
 	one.stop(err)
 }
 
+// ownerOf returns whose statements a request begins and looks at: those of its token, or of the clients without one at its address,
+// which is all that tells them apart.
+func ownerOf(r *http.Request) string {
+	if name := access.From(r.Context()).Name; name != "" {
+		return name
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return "\x00" + host // no token has such a name
+}
+
 // find returns the newest statement of an owner with an id.
 func (s *statements) find(owner, id string) (*statement, Statement, error) {
 	s.mu.Lock()
@@ -120,7 +131,7 @@ func (a *API) statement(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err := paramsOf(r).end(); err != nil {
 		return nil, err
 	}
-	_, v, err := a.statements.find(access.From(r.Context()).Name, r.PathValue("id"))
+	_, v, err := a.statements.find(ownerOf(r), r.PathValue("id"))
 	return v, err
 }
 
@@ -129,7 +140,7 @@ func (a *API) cancelStatement(_ http.ResponseWriter, r *http.Request) (any, erro
 	if err := paramsOf(r).end(); err != nil {
 		return nil, err
 	}
-	owner := access.From(r.Context()).Name
+	owner := ownerOf(r)
 	one, _, err := a.statements.find(owner, r.PathValue("id"))
 	if err != nil {
 		return nil, err

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // A statement is found by its owner alone, the newest of an id first, and the last that ended are kept.
@@ -44,4 +48,29 @@ func TestStatements(t *testing.T) {
 		t.Errorf("%d are kept, and one that runs is %+v, %v", len(s.all), v, err)
 	}
 	s.end(stays, nil)
+}
+
+// A statement is its token's, whatever address it comes from. Clients without a token are told apart by their address alone.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	owner := func(name, from string) string {
+		r := httptest.NewRequestWithContext(access.With(t.Context(), &access.Principal{Name: name}), http.MethodGet, "/", nil)
+		r.RemoteAddr = from
+		return ownerOf(r)
+	}
+	for name, c := range map[string]struct {
+		a, b string
+		same bool
+	}{
+		"a token at two addresses":   {owner("web", "10.0.0.1:1"), owner("web", "10.0.0.2:1"), true},
+		"two tokens at an address":   {owner("web", "10.0.0.1:1"), owner("job", "10.0.0.1:1"), false},
+		"none at two addresses":      {owner("", "10.0.0.1:1"), owner("", "10.0.0.2:1"), false},
+		"none at two ports":          {owner("", "10.0.0.1:1"), owner("", "10.0.0.1:2"), true},
+		"none, and a token so named": {owner("", "10.0.0.1:1"), owner("10.0.0.1", "10.0.0.1:1"), false},
+		"none of this process":       {owner("", ""), owner("", ""), true},
+	} {
+		if (c.a == c.b) != c.same {
+			t.Errorf("%s: %q and %q", name, c.a, c.b)
+		}
+	}
 }
