@@ -40,6 +40,8 @@ func (t *Topic) validatePrivacy() error {
 			return fmt.Errorf("pii field %q cannot have a rule: it is read as the event's time. Write %s.%s for an attribute of that name", p.Field, ColAttributes, key)
 		case !attribute && slices.Contains(reservedColumns, key) && !slices.Contains(PrivateColumns, key):
 			return fmt.Errorf("pii field %q cannot have a rule; of the columns only %s can", p.Field, strings.Join(PrivateColumns, ", "))
+		case t.Name == TopicAlerts && (attribute || word != ColUserID && word != ColMessage):
+			return fmt.Errorf("pii field %q of topic %s cannot have a rule: alerts are found again by it. Give the field of the topic that the alert's rule reads one", p.Field, TopicAlerts)
 		case seen[key]:
 			return fmt.Errorf("pii names field %q twice", p.Field)
 		case !slices.Contains(PrivacyRules, p.Rule):
