@@ -252,6 +252,15 @@ const scenarios = {
     assert.equal(request.headers()['authorization'], 'Bearer ' + told.token)
     assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage)).then((kept) => kept.includes('alm_')), false)
   },
+  async 'a token in a link of another site is not taken'() {
+    const page = await open('about:blank')
+    await page.setContent(`<a href="${told.base}/console/#token=${told.token}" rel="noreferrer">a prize</a>`)
+    await page.getByText('a prize').click()
+    await page.getByRole('button', {name: 'Token', exact: true}).waitFor()
+    assert.ok(page.url().startsWith(told.base) && !page.url().includes('alm_'), page.url()) // it goes from the address all the same
+    const [request] = await Promise.all([page.waitForRequest(/\/v1\//), page.reload()])
+    assert.equal(request.headers()['authorization'], undefined)
+  },
   async 'health'() {
     const page = await open(at('health'))
     await page.getByText('Ready', {exact: true}).waitFor()
