@@ -32,6 +32,6 @@
 // # Failures
 //
 // A client that is slow, cancelled or hostile costs its own connection. Headers have a
-// time, bodies a rate, and answers a write deadline. Connections above the limit wait in
+// time, bodies and answers a pace. Connections above the limit wait in
 // the kernel's queue. What the pool refuses, each input says in its protocol.
 package gateway

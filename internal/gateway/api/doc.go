@@ -31,5 +31,5 @@
 //
 // Errors have the shape of package request. An error after the first byte of an answer
 // ends the connection, so that half an answer is not taken for a whole one. Reads, tails
-// and statements under way are bounded, and every write has a deadline.
+// and statements under way are bounded, and a client takes its answer at a pace (request.Pacing).
 package api

@@ -10,9 +10,9 @@ import (
 const (
 	// answerStall is how long one write may wait for a client that takes nothing.
 	answerStall = 30 * time.Second
-	// answerPatience is how long a client may be behind minRate. What it is ahead of that is not credited to it: buffers of the
+	// answerBehind is how long a client may be behind minRate. What it is ahead of that is not credited to it: buffers of the
 	// kernel take the first megabytes of any answer at once.
-	answerPatience = time.Minute
+	answerBehind = time.Minute
 	// answerPiece is what is written at once.
 	answerPiece = 64 << 10
 )
@@ -77,7 +77,7 @@ func (p *pacedAnswer) wait(f func() error) error {
 
 // bound sets the deadline of the next write.
 func (p *pacedAnswer) bound() {
-	at := time.Now().Add(min(answerStall, answerPatience-p.behind))
+	at := time.Now().Add(min(answerStall, answerBehind-p.behind))
 	if !p.until.IsZero() && p.until.Before(at) {
 		at = p.until
 	}

@@ -185,7 +185,7 @@ func TestAuthorityIsAway(t *testing.T) {
 	}
 }
 
-// Whoever pretends to be the authority is refused: by a name of ours while nothing is being proved, by another name before anything
+// A client that pretends to be the authority is refused: by a name of ours while nothing is being proved, by another name before anything
 // is looked for. A file that is there under that name is not shown.
 func TestStrangersAtTheChallenge(t *testing.T) {
 	t.Parallel()
