@@ -97,8 +97,15 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 		}
 		r.state.Decided = max(r.state.Decided, first)
 	}
-	r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, time.Unix(0, r.state.Decided).Add(-window-decide.Step))
+	r.at, err = e.firstOf(ctx, r.state.Decided, window)
 	return r, err
+}
+
+// firstOf returns the sequence of SHARDS from which the window of an instant is read. Frames carry the time of the server that led SHARDS then,
+// and events of the one that led EVENTS: a clock that was behind the other has stored them before they were accepted. What is read of
+// before the window is not counted.
+func (e *Evaluator) firstOf(ctx context.Context, instant int64, window time.Duration) (uint64, error) {
+	return streams.FirstAfter(ctx, e.js, schemas.StreamShards, time.Unix(0, instant).Add(-window-decide.Step-maxAhead))
 }
 
 // bind makes the rules ready, and returns the longest of their windows.

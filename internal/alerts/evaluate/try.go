@@ -9,8 +9,6 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
-	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // Try evaluates groups of rules over what was accepted since a time, as if they had been declared then, and returns the transitions in
@@ -42,7 +40,7 @@ func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since 
 	}
 	window := r.bind(rules)
 	r.state.Decided = decide.Instant(since.UnixNano())
-	if r.at, err = streams.FirstAfter(ctx, e.js, schemas.StreamShards, since.Add(-window-decide.Step)); err != nil {
+	if r.at, err = e.firstOf(ctx, r.state.Decided, window); err != nil {
 		return nil, err
 	}
 	upTo, err := e.cfg.Reader.RoutedUpTo(ctx, topic)
