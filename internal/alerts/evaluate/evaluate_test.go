@@ -367,7 +367,7 @@ func TestErased(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, schemas.NewTopic("app"))
-	g.apply(fmt.Sprintf(logins, "4s"))
+	g.apply(fmt.Sprintf(logins, "5m"))
 	e := g.evaluator(nil)
 	if err := e.Round(g.ctx); err != nil {
 		t.Fatal(err)
