@@ -78,7 +78,7 @@ func TestSlowReaders(t *testing.T) {
 				}
 				left := make(chan result, 1)
 				handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					time.Sleep(time.Minute) // what an answer takes to come about is not its client's fault
+					<-time.After(time.Minute) // what an answer takes to come about is not its client's fault
 					if c.streams {
 						request.Streams(w)
 					}
@@ -104,7 +104,7 @@ func TestSlowReaders(t *testing.T) {
 						if n += got; err != nil {
 							break
 						}
-						time.Sleep(c.every)
+						<-time.After(c.every)
 					}
 					read <- n
 				}()
