@@ -92,11 +92,14 @@ func within(live, groups []Group) error {
 			all[some[i].Name] = &some[i]
 		}
 	}
-	rules, topics := 0, map[string]bool{}
+	rules, asked, often, topics := 0, 0, 0.0, map[string]bool{}
 	for _, g := range all {
 		rules += len(g.Rules)
 		for i := range g.Rules {
 			topics[g.Rules[i].Topic] = true
+			if r := &g.Rules[i]; r.Asked() {
+				asked, often = asked+1, often+float64(time.Minute)/float64(r.Interval)
+			}
 		}
 	}
 	if err := oneSecret(all); err != nil {
@@ -105,7 +108,10 @@ func within(live, groups []Group) error {
 	for _, bound := range []struct {
 		what      string
 		n, atMost int
-	}{{"groups of rules", len(all), MaxGroups}, {"rules", rules, MaxRules}, {"topics with rules", len(topics), MaxTopics}} {
+	}{
+		{"groups of rules", len(all), MaxGroups}, {"rules", rules, MaxRules}, {"topics with rules", len(topics), MaxTopics},
+		{"rules over expressions and meters", asked, MaxAsked}, {"evaluations of them in a minute (give them a longer interval)", int(often), MaxAskedMinute},
+	} {
 		if bound.n > bound.atMost {
 			return fmt.Errorf("%w: %w: these would be %d %s; the limit is %d", schemas.ErrRequest, ErrRule, bound.n, bound.what, bound.atMost)
 		}
@@ -335,6 +341,9 @@ type Compiled struct {
 func (r *Rule) Compile(t *schemas.Topic) (*Compiled, error) {
 	if t.Front() != "" {
 		return nil, fmt.Errorf("topic %q is of kind %s, whose events are evaluated by no rule yet", t.Name, t.Kind)
+	}
+	if r.Asked() {
+		return &Compiled{}, r.ofKind(t)
 	}
 	where, err := filter.Parse(r.Where, t)
 	if err != nil {

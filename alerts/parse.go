@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,10 @@ import (
 const MaxFileBytes = 4 << 20
 
 // Parse reads a file of rules: groups, in YAML or JSON. receivers beside groups are of every group.
-func Parse(data []byte) ([]Group, error) {
+func Parse(data []byte) ([]Group, error) { return ParseFor(data, "") }
+
+// ParseFor is Parse, with a topic for the groups that name none: files of Prometheus's do not.
+func ParseFor(data []byte, topic string) ([]Group, error) {
 	if len(data) > MaxFileBytes {
 		return nil, fmt.Errorf("%w: %w: the file has %d bytes; the limit is %d", schemas.ErrRequest, ErrRule, len(data), MaxFileBytes)
 	}
@@ -35,6 +39,7 @@ func Parse(data []byte) ([]Group, error) {
 	for i := range file.Groups {
 		g := &file.Groups[i]
 		g.Receivers = append(g.Receivers, file.Receivers...)
+		g.Topic = cmp.Or(g.Topic, topic)
 		if err := g.Validate(); err != nil {
 			return nil, err
 		}

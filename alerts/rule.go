@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,8 +14,8 @@ import (
 
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/forms"
+	"github.com/almanac-events/almanac/internal/alerts/texts"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // Bounds of rules. Docs/limits.md has the reasons.
@@ -53,12 +52,19 @@ func (s *Span) UnmarshalText(text []byte) error {
 type Group struct {
 	Name string `json:"name" yaml:"name"`
 	// Topic is of the rules that name none.
-	Topic     string     `json:"topic,omitempty" yaml:"topic"`
+	Topic string `json:"topic,omitempty" yaml:"topic"`
+	// Interval and QueryOffset are of the rules over an expression or a meter that have none, and Labels of all rules that
+	// lack them.
+	Interval    Span              `json:"interval,omitempty" yaml:"interval"`
+	QueryOffset Span              `json:"query_offset,omitempty" yaml:"query_offset"`
+	Labels      map[string]string `json:"labels,omitempty" yaml:"labels"`
+	// Limit is of Prometheus's files, and not built.
+	Limit     int        `json:"-" yaml:"limit"`
 	Rules     []Rule     `json:"rules" yaml:"rules"`
 	Receivers []Receiver `json:"receivers,omitempty" yaml:"receivers"`
 }
 
-// Rule says which count of events makes an alert.
+// Rule says which count of events, which series of an expression or which usage of a meter makes an alert.
 type Rule struct {
 	Alert string `json:"alert" yaml:"alert"`
 	Topic string `json:"topic,omitempty" yaml:"topic"`
@@ -69,6 +75,17 @@ type Rule struct {
 	Condition string `json:"condition,omitempty" yaml:"condition"`
 	// Silence is short for a window in which no event came.
 	Silence Span `json:"silence,omitempty" yaml:"silence"`
+	// Expr is an expression of Prometheus's language over a topic of kind metric, in place of all that counts: each series
+	// that it has at an instant is an alert.
+	Expr string `json:"expr,omitempty" yaml:"expr"`
+	// Meter is a meter of a topic of kind meter, and Measure what of it Condition is asked of: its sum or count within Window, or
+	// its size.
+	Meter   string `json:"meter,omitempty" yaml:"meter"`
+	Measure string `json:"measure,omitempty" yaml:"measure"`
+	// Interval is from one instant to the next at which an expression or a meter is asked for, and QueryOffset how far before
+	// the instant an expression is evaluated.
+	Interval    Span `json:"interval,omitempty" yaml:"interval"`
+	QueryOffset Span `json:"query_offset,omitempty" yaml:"query_offset"`
 	// By makes an alert of each value of a field. Events that lack it do not count.
 	By string `json:"by,omitempty" yaml:"by"`
 	// For is how long the condition must hold, and KeepFiringFor how long it may fail before the alert ends.
@@ -78,49 +95,9 @@ type Rule struct {
 	Annotations   map[string]string `json:"annotations,omitempty" yaml:"annotations"`
 	// Notify names receivers of the group; none: all of them.
 	Notify []string `json:"notify,omitempty" yaml:"notify"`
+	// Record is of Prometheus's files, and not built.
+	Record string `json:"-" yaml:"record"`
 }
-
-// Receiver is who is told of alerts.
-type Receiver struct {
-	// Name is the group of timers in alert_calls: [a-z0-9_-]{1,63}.
-	Name string `json:"name" yaml:"name"`
-	URL  string `json:"url" yaml:"url"`
-	// Form is what the receiver takes: json, slack, pagerduty or alertmanager; empty: json.
-	Form string `json:"form,omitempty" yaml:"form"`
-	// RoutingKey is the integration key of a PagerDuty service.
-	RoutingKey string `json:"routing_key,omitempty" yaml:"routing_key"`
-	// Secret names a secret of the operator's timers_secrets, which signs; empty: nothing signs.
-	Secret string `json:"secret,omitempty" yaml:"secret"`
-}
-
-// validate completes a receiver by its defaults, and refuses what cannot be.
-func (r *Receiver) validate() error {
-	if err := schemas.ValidateTimerGroup(r.Name); err != nil {
-		return err
-	}
-	if r.Form == forms.PagerDuty && r.URL == "" {
-		r.URL = forms.PagerDutyURL
-	}
-	if err := timer.CheckURL(r.URL, nil); err != nil {
-		return err
-	}
-	u, err := url.Parse(r.URL)
-	switch {
-	case err != nil:
-		return err
-	case r.Form != "" && !slices.Contains(forms.All, r.Form):
-		return fmt.Errorf("form is %q; expected %s", r.Form, strings.Join(forms.All, ", "))
-	case r.Form == forms.PagerDuty && !routingKey.MatchString(r.RoutingKey):
-		return fmt.Errorf("form pagerduty needs routing_key, the integration key of a service: letters and digits, usually 32")
-	case r.Form != forms.PagerDuty && r.RoutingKey != "":
-		return fmt.Errorf("routing_key is for the form pagerduty")
-	case r.Form == forms.Alertmanager && !strings.HasSuffix(u.Path, forms.AlertmanagerPath):
-		return fmt.Errorf("the URL of form alertmanager ends in %s, as http://alertmanager:9093%s", forms.AlertmanagerPath, forms.AlertmanagerPath)
-	}
-	return nil
-}
-
-var routingKey = regexp.MustCompile(`^[A-Za-z0-9]{8,64}$`)
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
@@ -148,13 +125,21 @@ func (r *Rule) Span() time.Duration { return time.Duration(max(r.Window, r.Silen
 // Decided is the rule as it is evaluated.
 func (r *Rule) Decided() decide.Rule {
 	c, _ := r.condition() // Validate read it
-	return decide.Rule{Condition: c, Grouped: r.By != "", For: time.Duration(r.For), Keep: time.Duration(r.KeepFiringFor)}
+	return decide.Rule{Condition: c, Grouped: r.GroupsBy() != "", For: time.Duration(r.For), Keep: time.Duration(r.KeepFiringFor)}
+}
+
+// GroupsBy is what there is an alert for each value of: the field, decide.BySeries, or empty.
+func (r *Rule) GroupsBy() string {
+	if r.Expr != "" {
+		return decide.BySeries
+	}
+	return r.By
 }
 
 // Sum names what the rule means: rules of one sum are evaluated alike.
 func (r *Rule) Sum() string {
 	of := *r
-	of.Labels, of.Annotations, of.Notify = nil, nil, nil
+	of.Labels, of.Annotations, of.Notify, of.Interval = nil, nil, nil, 0
 	text, _ := json.Marshal(of)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
@@ -171,6 +156,9 @@ func (g *Group) Validate() error {
 	if len(g.Receivers) > MaxReceivers {
 		return g.refuse(nil, "%d receivers; the limit is %d", len(g.Receivers), MaxReceivers)
 	}
+	if g.Limit != 0 {
+		return g.refuse(nil, "limit is not built: leave it out. A rule with more than %d series is refused when it is evaluated", decide.MaxGroups)
+	}
 	names := map[string]bool{}
 	for i := range g.Receivers {
 		r := &g.Receivers[i]
@@ -185,8 +173,9 @@ func (g *Group) Validate() error {
 	seen := map[string]bool{}
 	for i := range g.Rules {
 		r := &g.Rules[i]
-		if r.Topic == "" {
-			r.Topic = g.Topic
+		r.complete(g)
+		if r.Asked() {
+			r.distinct(seen)
 		}
 		if err := r.validate(names); err != nil {
 			return g.refuse(r, "%v", err)
@@ -212,12 +201,10 @@ func (g *Group) tells(r *Rule, form string) bool {
 	})
 }
 
-var ofValue = regexp.MustCompile(`\{\{\s*\$value\s*\}\}`)
-
 // varies is a label that differs between the beginning of an alert and its end; empty: none does.
 func (r *Rule) varies() string {
 	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
-		if ofValue.MatchString(r.Labels[name]) {
+		if t, err := texts.New(r.Labels[name]); err == nil && t.Varies {
 			return name
 		}
 	}
@@ -234,32 +221,44 @@ func (g *Group) refuse(r *Rule, format string, a ...any) error {
 
 func (r *Rule) validate(receivers map[string]bool) error {
 	switch {
+	case r.Record != "":
+		return fmt.Errorf("record %q: rules that record are not built: take it out of the file, and write its expression where its name stands", r.Record)
 	case r.Alert == "" || len(r.Alert) > MaxNameBytes:
 		return fmt.Errorf("alert: expected a name of 1 to %d bytes", MaxNameBytes)
 	case r.Topic == "":
 		return fmt.Errorf("topic is missing, at the rule and at its group")
+	case r.Asked():
+		if err := r.validateAsked(); err != nil {
+			return err
+		}
+	case r.Measure != "" || r.Interval > 0 || r.QueryOffset > 0:
+		return fmt.Errorf("measure, interval and query_offset are of rules over an expression (expr) or a meter; this one counts events, each second")
 	case (r.Silence > 0) == (r.Window > 0):
 		return fmt.Errorf("expected either window and condition, or silence")
 	case r.Silence > 0 && r.Condition != "":
 		return fmt.Errorf("silence has no condition: it is that nothing came")
 	case r.Span() < decide.Step || r.Span() > MaxWindow:
 		return fmt.Errorf("window: %s; expected %s to %s", r.Span(), decide.Step, MaxWindow)
-	case time.Duration(r.For) > MaxWindow || time.Duration(r.KeepFiringFor) > MaxWindow:
+	}
+	if time.Duration(r.For) > MaxWindow || time.Duration(r.KeepFiringFor) > MaxWindow {
 		return fmt.Errorf("for and keep_firing_for: expected at most %s", MaxWindow)
 	}
-	if _, err := r.condition(); err != nil {
+	if _, err := r.condition(); err != nil && r.Expr == "" {
 		return err
 	}
 	size := 0
-	for _, texts := range []map[string]string{r.Labels, r.Annotations} {
-		if len(texts) > MaxNames {
-			return fmt.Errorf("%d labels or annotations; the limit is %d of each", len(texts), MaxNames)
+	for _, all := range []map[string]string{r.Labels, r.Annotations} {
+		if len(all) > MaxNames {
+			return fmt.Errorf("%d labels or annotations; the limit is %d of each", len(all), MaxNames)
 		}
-		for _, name := range slices.Sorted(maps.Keys(texts)) {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if !labelName.MatchString(name) || len(name) > MaxNameBytes {
 				return fmt.Errorf("label or annotation %.40q: expected letters, digits and _, at most %d bytes", name, MaxNameBytes)
 			}
-			size += len(name) + len(texts[name])
+			if _, err := texts.New(all[name]); err != nil {
+				return fmt.Errorf("label or annotation %q: %w", name, err)
+			}
+			size += len(name) + len(all[name])
 		}
 	}
 	if size > MaxTextBytes {

@@ -59,7 +59,6 @@ func TestParse(t *testing.T) {
 		"a label that varies":  {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {n: "{{ $value }}"}}], receivers: [{name: x, url: "http://am:9093/api/v2/alerts", form: alertmanager}]}]`, `label "n" has the value`},
 		"told to another":      {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, notify: [y], labels: {n: "{{ $value }}"}}], receivers: [{name: x, url: "http://am:9093/api/v2/alerts", form: alertmanager}, {name: y, url: "http://y.example.com"}]}]`, ""},
 		"a large group":        {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, where: "` + strings.Repeat("x", MaxGroupBytes) + `"}]}]`, "Make several groups"},
-		"an expression":        {`groups: [{name: g, rules: [{alert: A, topic: cpu, expr: up == 0}]}]`, "expr"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text))

@@ -89,7 +89,7 @@ func (a *Alerts) Health(ctx context.Context) ([]GroupStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	upTo, err := a.evaluatedUpTo(ctx)
+	states, err := a.states(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,30 +99,40 @@ func (a *Alerts) Health(ctx context.Context) ([]GroupStatus, error) {
 		g := &groups[i]
 		s := GroupStatus{Group: *g, Declared: declared[g.Name]}
 		for _, r := range g.Rules {
-			s.Rules = append(s.Rules, RuleStatus{Rule: r, UpTo: upTo[r.Topic], Wrong: wrong(&r, topics, declared[g.Name], upTo[r.Topic], now)})
+			upTo, failed := r.evaluated(g.Name, states[r.Topic])
+			s.Rules = append(s.Rules, RuleStatus{Rule: r, UpTo: upTo, Wrong: wrong(&r, topics, declared[g.Name], upTo, now, failed)})
 		}
 		out = append(out, s)
 	}
 	return out, nil
 }
 
-// evaluatedUpTo is how far the rules of each topic are evaluated.
-func (a *Alerts) evaluatedUpTo(ctx context.Context) (map[string]time.Time, error) {
+// states is what is known of each topic's alerts.
+func (a *Alerts) states(ctx context.Context) (map[string]decide.Topic, error) {
 	jobs, err := a.reg.Jobs(ctx, schemas.JobAlerts)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]time.Time{}
+	out := map[string]decide.Topic{}
 	for i := range jobs {
-		s, err := stateOf(&jobs[i])
-		if err != nil {
+		if out[jobs[i].ID], err = stateOf(&jobs[i]); err != nil {
 			return nil, err
-		}
-		if s.Decided > 0 {
-			out[jobs[i].ID] = time.Unix(0, s.Decided).UTC()
 		}
 	}
 	return out, nil
+}
+
+// evaluated is up to when a rule is evaluated, and why not at its last instant.
+func (r *Rule) evaluated(group string, s decide.Topic) (upTo time.Time, failed string) {
+	at := s.Decided
+	if r.Asked() {
+		asked := s.Asked[r.AskedKey(group)]
+		at, failed = asked.At, asked.Error
+	}
+	if at > 0 {
+		upTo = time.Unix(0, at).UTC()
+	}
+	return upTo, failed
 }
 
 // stateOf reads what is known of a topic's alerts.
@@ -134,7 +144,7 @@ func stateOf(j *registry.Job) (s decide.Topic, err error) {
 }
 
 // wrong says why a rule is not evaluated up to now.
-func wrong(r *Rule, topics []schemas.Topic, declared, upTo, now time.Time) string {
+func wrong(r *Rule, topics []schemas.Topic, declared, upTo, now time.Time, failed string) string {
 	i := slices.IndexFunc(topics, func(t schemas.Topic) bool { return t.Name == r.Topic })
 	if i < 0 {
 		return fmt.Sprintf("there is no topic %q: declare it, or take the rule out of its group", r.Topic)
@@ -142,11 +152,15 @@ func wrong(r *Rule, topics []schemas.Topic, declared, upTo, now time.Time) strin
 	if _, err := r.Compile(&topics[i]); err != nil {
 		return fmt.Sprintf("topic %q is no longer what the rule was made for: %v", r.Topic, err)
 	}
+	if failed != "" {
+		return fmt.Sprintf("at %s it could not be evaluated, and its alerts stay as they are: %s", upTo.Format(time.RFC3339), failed)
+	}
+	late := LateAfter + time.Duration(r.Interval)
 	const remedy = "see that a sink runs, whose log says what stops it, and that `almanac lag` shows no events that wait for a router"
 	switch {
-	case upTo.IsZero() && now.Sub(declared) > LateAfter:
+	case upTo.IsZero() && now.Sub(declared) > late:
 		return fmt.Sprintf("it is not evaluated yet, %s after it was declared: %s", now.Sub(declared).Round(time.Second), remedy)
-	case !upTo.IsZero() && now.Sub(upTo) > LateAfter && now.Sub(declared) > LateAfter:
+	case !upTo.IsZero() && now.Sub(upTo) > late && now.Sub(declared) > late:
 		return fmt.Sprintf("it is evaluated up to %s, and that was %s ago: %s", upTo.Format(time.RFC3339), now.Sub(upTo).Round(time.Second), remedy)
 	}
 	return ""
@@ -154,8 +168,15 @@ func wrong(r *Rule, topics []schemas.Topic, declared, upTo, now time.Time) strin
 
 // Query is what the rule asks, on one line.
 func (r *Rule) Query() string {
+	if r.Expr != "" {
+		return r.Expr
+	}
 	var b strings.Builder
-	b.WriteString("count")
+	if r.Meter != "" {
+		b.WriteString(r.Measure + " of " + r.Meter)
+	} else {
+		b.WriteString("count")
+	}
 	if r.By != "" {
 		b.WriteString(" by (" + r.By + ")")
 	}
@@ -163,7 +184,10 @@ func (r *Rule) Query() string {
 	if r.Where != "" {
 		b.WriteString(" where " + r.Where)
 	}
-	b.WriteString(" within " + r.Span().String() + ")")
+	if r.Span() > 0 {
+		b.WriteString(" within " + r.Span().String())
+	}
+	b.WriteString(")")
 	if r.Silence > 0 {
 		b.WriteString(" == 0")
 	} else {
@@ -221,10 +245,10 @@ func (a *Alerts) Topics(ctx context.Context) ([]TopicStatus, error) {
 			r := &groups[i].Rules[j]
 			t := topics[r.Topic]
 			if t == nil {
-				t = &TopicStatus{Topic: r.Topic, UpTo: r.UpTo}
+				t = &TopicStatus{Topic: r.Topic, UpTo: groups[i].Declared}
 				topics[r.Topic] = t
 			}
-			if r.UpTo.IsZero() && (t.UpTo.IsZero() || groups[i].Declared.Before(t.UpTo)) {
+			if groups[i].Declared.Before(t.UpTo) {
 				t.UpTo = groups[i].Declared
 			}
 			if t.Rules++; r.Wrong != "" {
@@ -240,6 +264,9 @@ func (a *Alerts) Topics(ctx context.Context) ([]TopicStatus, error) {
 		s, err := stateOf(&jobs[i])
 		if err != nil {
 			return nil, err
+		}
+		if s.Decided > 0 { // also where rules that are asked for have their next instant ahead
+			t.UpTo = time.Unix(0, s.Decided).UTC()
 		}
 		for j := range s.Alerts {
 			if s.Alerts[j].State == decide.Firing {

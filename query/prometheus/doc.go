@@ -30,7 +30,7 @@
 // # Failures
 //
 // An expression is refused before anything is read where its subqueries, ranges or functions would have the engine
-// allocate, or work, without an end (cost.go): it counts samples only after it has allocated for them.
+// allocate, or work, without an end (package expr): it counts samples only after it has allocated for them.
 //
 // What the caller got wrong, and reads that are too large, wrap schemas.ErrRequest. All queries
 // of a process share MaxPoints; a query that finds no room for its points is refused, with what

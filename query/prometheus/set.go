@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/util/annotations"
 
+	"github.com/almanac-events/almanac/query/prometheus/expr"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -91,8 +92,8 @@ func (s *set) visited(hints *storage.SelectHints, from, to int64) error {
 	}
 	inRange := min(1, float64(hints.Range)/float64(to-from))
 	for _, l := range s.list {
-		if visits := float64(steps) * float64(len(l.points)) * inRange; visits > maxVisits {
-			return fmt.Errorf("%w: a function looks at %.0f points of a series, %d times at those in its range, the limit is %d; take a longer step, or a shorter range", schemas.ErrRequest, visits, steps, maxVisits)
+		if visits := float64(steps) * float64(len(l.points)) * inRange; visits > expr.MaxVisits {
+			return fmt.Errorf("%w: a function looks at %.0f points of a series, %d times at those in its range, the limit is %d; take a longer step, or a shorter range", schemas.ErrRequest, visits, steps, expr.MaxVisits)
 		}
 	}
 	return nil

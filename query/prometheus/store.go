@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/query/prometheus/expr"
 	"github.com/almanac-events/almanac/query/series"
 )
 
@@ -50,9 +51,8 @@ type Store struct {
 
 // New prepares a store over a reader of events.
 func New(r *query.Reader) *Store {
-	p := boundedParser{parser.NewParser(parser.Options{})}
 	return &Store{
-		events: r, series: series.New(r), parser: p, limit: MaxPoints,
+		events: r, series: series.New(r), parser: expr.Parser(), limit: MaxPoints,
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *Store) engine(ctx context.Context) (*promql.Engine, error) {
 	}
 	return promql.NewEngine(promql.EngineOpts{
 		MaxSamples: int(room / sampleSpace), Timeout: MaxTime, LookbackDelta: Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: s.parser,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return subqueryStep.Milliseconds() },
+		NoStepSubqueryIntervalFn: func(int64) int64 { return expr.SubqueryStep.Milliseconds() },
 	}), nil
 }
 
@@ -79,16 +79,18 @@ type Query struct {
 	Step        time.Duration
 	// Lookback, when not 0, replaces the store's.
 	Lookback time.Duration
+	// AsStored has the query wait for nothing that is accepted and not stored yet: its caller did.
+	AsStored bool
 }
 
 // Exec runs a query and calls f with its result, which is valid until f returns. warning says
 // what the result does not include.
 func (s *Store) Exec(ctx context.Context, q *Query, f func(result *promql.Result, warning string) error) error {
 	var run promql.Query
-	var c cost
-	expr, err := s.parser.ParseExpr(q.Expr)
+	var c expr.Cost
+	parsed, err := s.parser.ParseExpr(q.Expr)
 	if err == nil {
-		c, err = costOf(expr, max(0, q.End.Sub(q.Start)), q.Step)
+		c, err = expr.CostOf(parsed, max(0, q.End.Sub(q.Start)), q.Step)
 	}
 	if err != nil {
 		return &ParseError{err}
@@ -107,9 +109,11 @@ func (s *Store) Exec(ctx context.Context, q *Query, f func(result *promql.Result
 		return &ParseError{err}
 	}
 	defer run.Close()
-	warning, err := s.Fresh(ctx, q.Topic)
-	if err != nil {
-		return err
+	warning := ""
+	if !q.AsStored {
+		if warning, err = s.Fresh(ctx, q.Topic); err != nil {
+			return err
+		}
 	}
 	return f(run.Exec(ctx), warning)
 }
@@ -142,11 +146,11 @@ func (s *Store) Fresh(ctx context.Context, topic string) (warning string, err er
 }
 
 // Topic returns what the engine reads of a topic.
-func (s *Store) Topic(name string) storage.Queryable { return s.topic(name, &cost{}) }
+func (s *Store) Topic(name string) storage.Queryable { return s.topic(name, &expr.Cost{}) }
 
 // topic is Topic for a query of some cost.
-func (s *Store) topic(name string, c *cost) storage.Queryable {
+func (s *Store) topic(name string, c *expr.Cost) storage.Queryable {
 	return storage.QueryableFunc(func(from, to int64) (storage.Querier, error) {
-		return &querier{s: s, topic: name, from: from, to: to, growth: c.growth, text: c.text}, nil
+		return &querier{s: s, topic: name, from: from, to: to, growth: c.Growth, text: c.Text}, nil
 	})
 }

@@ -8,6 +8,15 @@ type Topic struct {
 	Alerts []Named `json:"alerts,omitempty"`
 	// Outbox are transitions that may not be delivered yet. They name groups.
 	Outbox []Notice `json:"outbox,omitempty"`
+	// Asked is how far rules are evaluated that have instants of their own, by a name of each.
+	Asked map[string]Asked `json:"asked,omitempty"`
+}
+
+// Asked is how far a rule is evaluated whose values are asked for.
+type Asked struct {
+	// At is the last of its instants, unix ns, and Error why it has no value there; empty: it was evaluated.
+	At    int64  `json:"at"`
+	Error string `json:"error,omitempty"`
 }
 
 // Named is an alert without the value of its group, which the event of its last transition has.
@@ -29,20 +38,25 @@ type Notice struct {
 	Rule  string `json:"rule"`
 	// Was is the key of the alert's transition before; empty: it was inactive.
 	Was string `json:"was,omitempty"`
-	// By is the field that the rule groups by, and Value what it is of this alert.
-	By    string  `json:"by,omitempty"`
-	Value string  `json:"value,omitempty"`
-	From  State   `json:"from"`
-	To    State   `json:"to"`
-	At    int64   `json:"at"`
-	Since int64   `json:"since"`
-	Count float64 `json:"count"`
+	// By is the field that the rule groups by, or BySeries, and Value what it is of this alert.
+	By    string `json:"by,omitempty"`
+	Value string `json:"value,omitempty"`
+	From  State  `json:"from"`
+	To    State  `json:"to"`
+	At    int64  `json:"at"`
+	Since int64  `json:"since"`
+	Count Number `json:"count"`
 	// Reason is why an alert ended, where it is not that the condition no longer holds.
-	Reason      string            `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// User is whom Labels name; empty: no one.
+	User        string            `json:"user,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Calls       []Call            `json:"calls,omitempty"`
 }
+
+// BySeries is By where a rule has an alert for each series of its expression, whose labels Value has as text.
+const BySeries = "series"
 
 // Call is a receiver to be told.
 type Call struct {

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/almanac-events/almanac/alerts"
@@ -44,53 +42,6 @@ const saveTime = 5 * time.Second
 
 // newKey names a transition.
 func newKey() string { return rand.Text() }
-
-// notice is a transition of a rule, as it is delivered.
-func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
-	n := decide.Notice{
-		Key: newKey(), Was: rr.keys[tr.Group], Topic: topic, Group: rr.group.Name, Rule: rr.rule.Alert, By: rr.rule.By, Value: tr.Group,
-		From: tr.From, To: tr.To, At: tr.At, Since: tr.Since, Count: tr.Value,
-		Labels: map[string]string{}, Annotations: map[string]string{},
-	}
-	for name, text := range rr.rule.Labels {
-		n.Labels[name] = fill(text, &n)
-	}
-	if n.By != "" {
-		n.Labels[labelOf(n.By)] = n.Value
-	}
-	for name, text := range rr.rule.Annotations {
-		n.Annotations[name] = fill(text, &n)
-	}
-	for _, c := range rr.group.Receivers {
-		if len(rr.rule.Notify) == 0 || slices.Contains(rr.rule.Notify, c.Name) {
-			n.Calls = append(n.Calls, decide.Call{Receiver: c.Name, URL: c.URL, Form: c.Form, RoutingKey: c.RoutingKey})
-		}
-	}
-	return n
-}
-
-var (
-	notLabel = regexp.MustCompile(`[^a-zA-Z0-9_]`)
-	place    = regexp.MustCompile(`\{\{\s*\$(value|labels\.[a-zA-Z0-9_]+)\s*\}\}`)
-)
-
-// labelOf is a field's name as a label.
-func labelOf(field string) string { return notLabel.ReplaceAllString(field, "_") }
-
-// fill puts the value and the group into a text: {{ $value }} and {{ $labels.user_id }}, as Prometheus has them. Nothing else is read.
-func fill(text string, n *decide.Notice) string {
-	return place.ReplaceAllStringFunc(text, func(m string) string {
-		switch name := place.FindStringSubmatch(m)[1]; name {
-		case "value":
-			return strconv.FormatFloat(n.Count, 'g', -1, 64)
-		case "labels." + labelOf(n.By):
-			return n.Value
-		case "labels.alertname":
-			return n.Rule
-		}
-		return m
-	})
-}
 
 // commit writes transitions into the job, in parts that fit, and delivers each. from is up to where all is evaluated and
 // committed, at the instant of the transitions.
@@ -179,6 +130,7 @@ func (r *run) save(ctx context.Context) error {
 			}
 		}
 	}
+	r.asked()
 	text, err := json.Marshal(&r.state)
 	if err != nil {
 		return err
@@ -264,10 +216,7 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 				return err
 			}
 		}
-		d := timers.Draft{Group: c.Receiver, ID: n.Key, Due: now.Add(soon), After: soon, URL: c.URL, Payload: body, Bare: bare}
-		if n.By == schemas.ColUserID {
-			d.User = n.Value
-		}
+		d := timers.Draft{Group: c.Receiver, ID: n.Key, Due: now.Add(soon), After: soon, URL: c.URL, Payload: body, Bare: bare, User: n.User}
 		_, _, err = e.calls.Create(ctx, d)
 		if refused := (*timer.Refusal)(nil); errors.As(err, &refused) && !errors.Is(err, timer.ErrGroupFull) {
 			if !errors.Is(err, timer.ErrExists) { // it is over, or has another due time

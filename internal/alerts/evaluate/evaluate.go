@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +20,8 @@ import (
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/prometheus"
+	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -58,6 +61,12 @@ type Evaluator struct {
 	// out is how transitions are told; made when the first is.
 	events *producer.Producer
 	calls  *timers.Timers
+
+	// What rules are asked of. turns bounds how many topics are at once, and asking are they.
+	metrics *prometheus.Store
+	usage   *usage.Reader
+	turns   chan struct{}
+	asking  sync.WaitGroup
 }
 
 // ErrLeftOut: something of a rule is beyond a bound and is not evaluated.
@@ -93,12 +102,14 @@ func New(cfg Config) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Evaluator{cfg: cfg, js: js, runs: map[string]*run{}}, nil
+	return &Evaluator{
+		cfg: cfg, js: js, runs: map[string]*run{}, metrics: prometheus.New(cfg.Reader), usage: usage.New(cfg.Reader), turns: make(chan struct{}, maxAsking),
+	}, nil
 }
 
 // Run evaluates until ctx ends.
 func (e *Evaluator) Run(ctx context.Context) error {
-	defer e.reopen()
+	defer e.close()
 	for {
 		if err := e.Round(ctx); err != nil && ctx.Err() == nil {
 			e.cfg.Hooks.Fault("", err)
@@ -137,16 +148,16 @@ func (e *Evaluator) Round(ctx context.Context) error {
 	}
 	for topic := range e.runs {
 		if _, still := topics[topic]; !still {
-			delete(e.runs, topic)
+			e.drop(topic)
 		}
 	}
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		if !e.cfg.Owns("alerts." + topic) {
-			delete(e.runs, topic)
+			e.drop(topic)
 			continue
 		}
 		if err := e.topic(ctx, topic, topics[topic]); err != nil {
-			delete(e.runs, topic)
+			e.drop(topic)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -158,6 +169,23 @@ func (e *Evaluator) Round(ctx context.Context) error {
 	return nil
 }
 
+// drop forgets a topic's run: what it asks for ends.
+func (e *Evaluator) drop(topic string) {
+	if r := e.runs[topic]; r != nil {
+		r.end()
+	}
+	delete(e.runs, topic)
+}
+
+// close ends all runs.
+func (e *Evaluator) close() {
+	for topic := range e.runs {
+		e.drop(topic)
+	}
+	e.asking.Wait()
+	e.reopen()
+}
+
 // bound is a rule with its group.
 type bound struct {
 	group *alerts.Group
@@ -165,19 +193,23 @@ type bound struct {
 }
 
 // topic evaluates the rules of one topic.
-func (e *Evaluator) topic(ctx context.Context, topic string, rules []bound) error {
-	ctx, cancel := context.WithTimeout(ctx, roundTime)
+func (e *Evaluator) topic(life context.Context, topic string, rules []bound) error {
+	ctx, cancel := context.WithTimeout(life, roundTime)
 	defer cancel()
 	sum, err := sumOf(rules)
 	if err != nil {
 		return err
 	}
 	r := e.runs[topic]
+	if r != nil && r.sum != sum {
+		e.drop(topic)
+	}
 	if r == nil || r.sum != sum {
 		if r, err = e.load(ctx, topic, rules); err != nil {
 			return err
 		}
 		r.sum = sum
+		r.life, r.end = context.WithCancel(life)
 		e.runs[topic] = r
 	}
 	return r.round(ctx)

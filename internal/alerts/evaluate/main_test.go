@@ -127,6 +127,7 @@ func (g *rig) evaluator(crash func(string)) *Evaluator {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	g.t.Cleanup(e.close)
 	return e
 }
 

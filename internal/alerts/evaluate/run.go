@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/almanac-events/almanac/alerts"
@@ -37,6 +38,10 @@ type run struct {
 	erasures int
 	// tried, when not nil, has transitions that are made, of a run that commits nothing.
 	tried *[]decide.Notice
+	// answers are of the rules that are being asked for; nil: none are. end ends that, for good.
+	answers chan []answer
+	life    context.Context //nolint:containedctx // of what outlives a round
+	end     context.CancelFunc
 }
 
 // ruleRun is a rule under way.
@@ -48,6 +53,9 @@ type ruleRun struct {
 	left     uint64 // of series.Left, what was reported
 	alerts   map[string]decide.Alert
 	keys     map[string]string // of the last transition, by group
+	// asked is how far the rule is evaluated, where its values are asked for, and values what its alerts had last.
+	asked  decide.Asked
+	values map[string]float64
 }
 
 // maxBehind is how far back is evaluated of what was not: an Almanac that was stopped for longer begins that long ago.
@@ -97,6 +105,17 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 		}
 		r.state.Decided = max(r.state.Decided, first)
 	}
+	for _, rr := range r.rules {
+		if !rr.rule.Asked() {
+			continue
+		}
+		if rr.asked = r.state.Asked[rr.rule.AskedKey(rr.group.Name)]; rr.asked.At == 0 || rr.asked.At > r.state.Decided {
+			rr.asked = decide.Asked{At: r.state.Decided}
+		}
+	}
+	if len(r.where) == 0 { // no rule counts
+		return r, nil
+	}
 	r.at, err = e.firstOf(ctx, r.state.Decided, window)
 	return r, err
 }
@@ -116,9 +135,13 @@ func (r *run) bind(rules []bound) (window time.Duration) {
 			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %w; apply it again", ErrLeftOut, b.group.Name, b.rule.Alert, err))
 			continue
 		}
-		window = max(window, b.rule.Span())
-		rr := &ruleRun{bound: b, decide: b.rule.Decided(), compiled: c, series: decide.NewSeries(b.rule.Span()), alerts: map[string]decide.Alert{}, keys: map[string]string{}}
+		rr := &ruleRun{bound: b, decide: b.rule.Decided(), compiled: c, alerts: map[string]decide.Alert{}, keys: map[string]string{}, values: map[string]float64{}}
 		r.rules = append(r.rules, rr)
+		if b.rule.Asked() {
+			continue
+		}
+		window = max(window, b.rule.Span())
+		rr.series = decide.NewSeries(b.rule.Span())
 		r.filter(rr)
 	}
 	return window
@@ -134,18 +157,20 @@ func (r *run) alerts(ctx context.Context) error {
 	r.state.Alerts = slices.DeleteFunc(r.state.Alerts, func(a decide.Named) bool { // erased, or taken by retention: what they were of is forgotten
 		_, there := read[a.Key]
 		rr := r.rule(&a)
-		return !there && (rr == nil || rr.rule.By != "")
+		return !there && (rr == nil || rr.decide.Grouped)
 	})
 	for i := range r.state.Alerts {
 		a := &r.state.Alerts[i]
 		e := read[a.Key]
 		rr := r.rule(a)
 		if rr != nil { // of a rule without By it is "", also where the event is gone
-			rr.alerts[e.Attrs[events.AttrValue]], rr.keys[e.Attrs[events.AttrValue]] = a.Until(r.state.Decided), a.Key
+			value := e.Attrs[events.AttrValue]
+			rr.alerts[value], rr.keys[value] = a.Until(r.state.Decided), a.Key
+			rr.values[value], _ = strconv.ParseFloat(e.Attrs[events.AttrCount], 64) // 0 where the event is gone
 			continue
 		}
 		ended = append(ended, decide.Notice{
-			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], From: a.State, To: decide.Inactive,
+			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], User: userOf(e.Attrs[events.AttrBy], e.Attrs[events.AttrValue]), From: a.State, To: decide.Inactive,
 			At: max(r.state.Decided, a.At+1), Since: a.Since, Reason: "the rule was removed or changed", Labels: e.Labels(), Annotations: e.Annotations(), Calls: e.Calls(),
 		})
 	}
@@ -182,6 +207,10 @@ func (r *run) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.answered(ctx); err != nil {
+		return err
+	}
+	r.ask(upTo.UnixNano())
 	if whole {
 		if err := r.decide(ctx, upTo.UnixNano()); err != nil {
 			return err
@@ -189,7 +218,7 @@ func (r *run) round(ctx context.Context) error {
 		r.e.cfg.Hooks.Decided(r.topic.Name, len(r.rules), time.Unix(0, r.state.Decided))
 	}
 	for _, rr := range r.rules {
-		if rr.series.Left > rr.left {
+		if rr.series != nil && rr.series.Left > rr.left {
 			rr.left = rr.series.Left
 			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %d events of more than %d values of %s", ErrLeftOut, rr.group.Name, rr.rule.Alert, rr.left, decide.MaxGroups, rr.rule.By))
 		}
@@ -205,7 +234,7 @@ func (r *run) decide(ctx context.Context, upTo int64) error {
 	for at := r.state.Decided + int64(decide.Step); at <= upTo; at += int64(decide.Step) {
 		var made []decide.Notice
 		for _, rr := range r.rules {
-			if rr.series.Groups() == 0 && len(rr.alerts) == 0 && (rr.decide.Grouped || !rr.decide.Condition.Met(0)) {
+			if rr.series == nil || rr.series.Groups() == 0 && len(rr.alerts) == 0 && (rr.decide.Grouped || !rr.decide.Condition.Met(0)) {
 				continue
 			}
 			for _, tr := range rr.decide.Decide(at, rr.decide.Sample(rr.series, at, rr.alerts), rr.alerts) {

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -20,6 +21,9 @@ func (e *Evaluator) Try(ctx context.Context, groups []alerts.Group, since time.T
 			r := &groups[i].Rules[j]
 			topics[r.Topic] = append(topics[r.Topic], bound{&groups[i], r})
 		}
+	}
+	if err := e.triable(groups, since); err != nil {
+		return nil, err
 	}
 	var out []decide.Notice
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
@@ -52,5 +56,57 @@ func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since 
 			return nil, err
 		}
 	}
-	return made, r.decide(ctx, upTo.UnixNano())
+	if err := r.decide(ctx, upTo.UnixNano()); err != nil {
+		return nil, err
+	}
+	return made, r.tryAsked(ctx, since.UnixNano(), upTo.UnixNano())
+}
+
+// maxTried bounds the evaluations of a try whose values are asked for.
+const maxTried = 2000
+
+// triable refuses rules that would be asked for too often.
+func (e *Evaluator) triable(groups []alerts.Group, since time.Time) error {
+	n := 0
+	for i := range groups {
+		for j := range groups[i].Rules {
+			if r := &groups[i].Rules[j]; r.Asked() {
+				n += int(time.Since(since) / time.Duration(r.Interval))
+			}
+		}
+	}
+	if n > maxTried {
+		return fmt.Errorf("%w: the rules over expressions and meters would be evaluated %d times, the limit is %d: take a later beginning, or a longer interval", schemas.ErrRequest, n, maxTried)
+	}
+	return nil
+}
+
+// tryAsked evaluates the rules whose values are asked for, at each of their instants: over what is stored by now.
+func (r *run) tryAsked(ctx context.Context, since, upTo int64) error {
+	stored := false
+	for _, rr := range r.rules {
+		if !rr.rule.Asked() {
+			continue
+		}
+		if !stored {
+			if err := r.e.stored(ctx, r.topic.Name); err != nil {
+				return err
+			}
+			stored = true
+		}
+		last := rr.rule.Last(rr.group.Name, upTo)
+		every := int64(rr.rule.Interval)
+		for at := last - max(0, last-since)/every*every; at <= last; at += every {
+			samples, err := r.e.samples(ctx, rr.rule, at, rr.known())
+			if err != nil {
+				return fmt.Errorf("group %q, rule %q at %s: %w", rr.group.Name, rr.rule.Alert, time.Unix(0, at).UTC().Format(time.RFC3339), err)
+			}
+			if made := rr.judge(r.topic.Name, &answer{rr: rr, at: at, samples: samples}); len(made) > 0 {
+				if err := r.commit(ctx, at, at, made); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }

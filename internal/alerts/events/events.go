@@ -42,15 +42,13 @@ func Event(n *decide.Notice) (schemas.Event, error) {
 		Type: string(n.To), Request: n.Key, Scope: scope, Service: "almanac", ResourceType: "alert", Resource: Resource(n.Group, n.Rule),
 		Message: cmp.Or(n.Annotations["summary"], n.Annotations["description"], n.Rule), Time: time.Unix(0, n.At),
 		Labels: []schemas.Attr{
-			schemas.String(AttrTopic, n.Topic), schemas.String(AttrFrom, string(n.From)), schemas.Float64(AttrCount, n.Count), schemas.Time(AttrSince, time.Unix(0, n.Since)),
+			schemas.String(AttrTopic, n.Topic), schemas.String(AttrFrom, string(n.From)), schemas.String(AttrCount, n.Count.String()), schemas.Time(AttrSince, time.Unix(0, n.Since)),
 		},
 	}
 	if n.By != "" {
 		a.Labels = append(a.Labels, schemas.String(AttrBy, n.By), schemas.String(AttrValue, n.Value))
 	}
-	if n.By == schemas.ColUserID {
-		a.Actor = n.Value
-	}
+	a.Actor = n.User
 	if n.Reason != "" {
 		a.Labels = append(a.Labels, schemas.String(AttrReason, n.Reason))
 	}

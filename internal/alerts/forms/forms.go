@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -85,7 +84,7 @@ type told struct {
 	Topic       string            `json:"topic"`
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
-	Value       float64           `json:"value"`
+	Value       decide.Number     `json:"value"`
 	StartsAt    time.Time         `json:"starts_at"`
 	EndsAt      *time.Time        `json:"ends_at"`
 	Reason      string            `json:"reason,omitempty"`
@@ -130,7 +129,7 @@ func messageOf(n *decide.Notice) message {
 	color := map[string]string{"firing": "danger", "resolved": "good"}[status(n)]
 	summary := escaped.Replace(summaryOf(n))
 	a := attachment{Color: color, Fallback: summary, Text: escaped.Replace(n.Annotations["description"]), Ts: n.At / int64(time.Second), Fields: []field{
-		{"topic", n.Topic, true}, {"value", strconv.FormatFloat(n.Count, 'g', -1, 64), true},
+		{"topic", n.Topic, true}, {"value", n.Count.String(), true},
 	}}
 	if n.Annotations["summary"] == "" {
 		a.Text = "" // it is the summary already

@@ -158,10 +158,13 @@ func (w *wanted) of(groups []alerts.GroupStatus) (*ruleDiscovery, error) {
 		made := &ruleGroup{Name: g.Name, File: file, Interval: time.Second.Seconds(), Rules: []*alertingRule{}}
 		for j := range g.Rules {
 			r := &g.Rules[j]
-			if !asked(w.rules, r.Alert) || !w.matches(labels.FromMap(r.Labels)) {
+			if !asked(w.rules, r.Name()) || !w.matches(labels.FromMap(r.Labels)) {
 				continue
 			}
 			made.Rules = append(made.Rules, w.ruleOf(r))
+			if r.Asked() {
+				made.Interval = time.Duration(r.Interval).Seconds()
+			}
 			if made.LastEvaluation.IsZero() || r.UpTo.Before(made.LastEvaluation) {
 				made.LastEvaluation = r.UpTo
 			}
@@ -196,7 +199,7 @@ func (w *wanted) matches(l labels.Labels) bool {
 
 func (w *wanted) ruleOf(r *alerts.RuleStatus) *alertingRule {
 	out := &alertingRule{
-		State: r.State(), Name: r.Alert, Query: r.Query(), Duration: time.Duration(r.For).Seconds(), KeepFiringFor: time.Duration(r.KeepFiringFor).Seconds(),
+		State: r.State(), Name: r.Name(), Query: r.Query(), Duration: time.Duration(r.For).Seconds(), KeepFiringFor: time.Duration(r.KeepFiringFor).Seconds(),
 		Labels: labels.FromMap(r.Labels), Annotations: labels.FromMap(r.Annotations), Health: "ok", LastError: r.Wrong, LastEvaluation: r.UpTo, Type: "alerting",
 	}
 	switch {
@@ -216,7 +219,7 @@ func activeOf(r *alerts.RuleStatus) []*activeAlert {
 	out := []*activeAlert{}
 	for i := range r.Alerts {
 		a := &r.Alerts[i]
-		with := labels.NewBuilder(labels.FromMap(a.Labels)).Set(labels.AlertName, a.Rule).Labels()
+		with := labels.NewBuilder(labels.FromMap(a.Labels)).Set(labels.AlertName, r.Name()).Labels()
 		out = append(out, &activeAlert{Labels: with, Annotations: labels.FromMap(a.Annotations), State: a.State, ActiveAt: &a.Since, Value: valueOf(a.Count)})
 	}
 	return out

@@ -1,15 +1,8 @@
-package prometheus
+package expr
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
-
-	"github.com/almanac-events/almanac/query/series"
 )
 
 // What would take minutes or gigabytes to parse is refused, and what people write is not.
@@ -30,14 +23,14 @@ func TestBoundedParser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := boundedParser{parser.NewParser(parser.Options{})}
+			p := Parser()
 			_, err := p.ParseExpr(c.expr)
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%v, expected %q", err, c.says)
 			}
 		})
 	}
-	p := boundedParser{parser.NewParser(parser.Options{})}
+	p := Parser()
 	all := make([]string, 100)
 	for i := range all {
 		all[i] = `{a=~"x(abc){900}"}`
@@ -47,15 +40,5 @@ func TestBoundedParser(t *testing.T) {
 	}
 	if _, err := p.ParseMetricSelectors(all[:9]); err != nil {
 		t.Error(err)
-	}
-}
-
-// Matching ends with its context: a series may take milliseconds.
-func TestMatchingEnds(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := match(ctx, make([]series.Keyed, 1), []*labels.Matcher{labels.MustNewMatcher(labels.MatchRegexp, "a", "x?")}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package prometheus
+package expr
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 const (
 	// maxSubquerySteps bounds the steps of all subqueries together: 16 bytes each at once.
 	maxSubquerySteps = 200_000
-	// maxVisits bounds how often a function looks at points of one series: once for each step and each point in
+	// MaxVisits bounds how often a function looks at points of one series: once for each step and each point in
 	// its range. 200 million take a second or two.
-	maxVisits = 200_000_000
+	MaxVisits = 200_000_000
 	// maxSelectors bounds the selectors: each is a few statements for ClickHouse, some 50 ms.
 	// One that is repeated counts, and is read once.
 	maxSelectors = 100
@@ -26,42 +26,43 @@ const (
 	// doubles one. maxLabelText bounds the text that each gives.
 	maxGrowth    = 16
 	maxLabelText = 1024
-	// subqueryStep is the step of a subquery that names none.
-	subqueryStep = time.Minute
+	// SubqueryStep is the step of a subquery that names none.
+	SubqueryStep = time.Minute
 )
 
-// cost is what an expression comes to.
-type cost struct {
+// Cost is what an expression comes to.
+type Cost struct {
 	steps, visits        int64
 	selectors, operators int
-	growth, text         int
+	// Growth is how many times as long functions make a label, Text the longest text that they add to one.
+	Growth, Text int
 }
 
-// costOf counts what an expression comes to over a range of time, in steps; 0 for an instant. The error
+// CostOf counts what an expression comes to over a range of time, in steps; 0 for an instant. The error
 // says what is beyond its bound.
-func costOf(expr parser.Expr, over, step time.Duration) (cost, error) {
-	c := cost{growth: 1}
+func CostOf(expr parser.Expr, over, step time.Duration) (Cost, error) {
+	c := Cost{Growth: 1}
 	c.add(expr, over, step, 1)
 	switch {
 	case c.steps > maxSubquerySteps:
 		return c, fmt.Errorf("its subqueries come to %d steps, the limit is %d; give them longer steps, or take a shorter range", c.steps, maxSubquerySteps)
-	case c.visits > maxVisits:
-		return c, fmt.Errorf("a function over a subquery looks at %d points of each series, the limit is %d; give it longer steps, or take a shorter range", c.visits, maxVisits)
+	case c.visits > MaxVisits:
+		return c, fmt.Errorf("a function over a subquery looks at %d points of each series, the limit is %d; give it longer steps, or take a shorter range", c.visits, MaxVisits)
 	case c.selectors > maxSelectors:
 		return c, fmt.Errorf("it has %d selectors, the limit is %d; ask in several queries, or select by a regular expression", c.selectors, maxSelectors)
 	case c.operators > maxOperators:
 		return c, fmt.Errorf("it has %d operators and functions, the limit is %d; ask in several queries", c.operators, maxOperators)
-	case c.growth > maxGrowth:
-		return c, fmt.Errorf("its functions make labels up to %d times as long, the limit is %d; nest fewer label_join and label_replace", c.growth, maxGrowth)
-	case c.text > maxLabelText:
-		return c, fmt.Errorf("a text that it makes labels of has %d bytes, the limit is %d", c.text, maxLabelText)
+	case c.Growth > maxGrowth:
+		return c, fmt.Errorf("its functions make labels up to %d times as long, the limit is %d; nest fewer label_join and label_replace", c.Growth, maxGrowth)
+	case c.Text > maxLabelText:
+		return c, fmt.Errorf("a text that it makes labels of has %d bytes, the limit is %d", c.Text, maxLabelText)
 	}
 	return c, nil
 }
 
 // add counts a node, evaluated over a range of time in steps, whose labels are made so many times as long
 // by what is around it.
-func (c *cost) add(node parser.Node, over, step time.Duration, growth int) {
+func (c *Cost) add(node parser.Node, over, step time.Duration, growth int) {
 	switch n := node.(type) {
 	case *parser.VectorSelector:
 		c.selectors++
@@ -76,7 +77,7 @@ func (c *cost) add(node parser.Node, over, step time.Duration, growth int) {
 	case *parser.Call:
 		c.operators++
 		growth = min(growth*c.labels(n), 1<<20)
-		c.growth = max(c.growth, growth)
+		c.Growth = max(c.Growth, growth)
 	}
 	for child := range parser.ChildrenIter(node) {
 		c.add(child, over, step, growth)
@@ -84,13 +85,13 @@ func (c *cost) add(node parser.Node, over, step time.Duration, growth int) {
 }
 
 // labels returns how many times as long as it was a call can make a label.
-func (c *cost) labels(n *parser.Call) int {
+func (c *Cost) labels(n *parser.Call) int {
 	if n.Func == nil || n.Func.Name != "label_join" && n.Func.Name != "label_replace" {
 		return 1
 	}
 	for _, arg := range n.Args[1:] {
 		if text, ok := arg.(*parser.StringLiteral); ok {
-			c.text = max(c.text, len(text.Val))
+			c.Text = max(c.Text, len(text.Val))
 		}
 	}
 	if n.Func.Name == "label_join" { // of a vector, the label, what is between, and the labels that are joined
@@ -106,7 +107,7 @@ func stepOf(n *parser.SubqueryExpr) time.Duration {
 	if n.Step > 0 {
 		return n.Step
 	}
-	return subqueryStep
+	return SubqueryStep
 }
 
 // longer is the sum of two ranges, as far as there are such.

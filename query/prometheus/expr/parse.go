@@ -1,4 +1,4 @@
-package prometheus
+package expr
 
 import (
 	"fmt"
@@ -20,6 +20,9 @@ const (
 	// some 50 bytes, and a form has room for 50 million.
 	maxRepeated = 250_000
 )
+
+// Parser reads expressions and selectors, and refuses what takes too much to parse.
+func Parser() parser.Parser { return boundedParser{parser.NewParser(parser.Options{})} }
 
 // boundedParser refuses what takes too much to parse.
 type boundedParser struct{ parser.Parser }

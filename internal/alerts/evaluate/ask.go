@@ -1,0 +1,183 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+)
+
+// Bounds of what is asked for.
+const (
+	// maxAsking is how many topics ClickHouse is asked for at once.
+	maxAsking = 2
+	// askTime bounds one rule at one instant.
+	askTime = 10 * time.Second
+	// storedStall is how long is waited for what is accepted and not stored while nothing moves, storedTime how long at most.
+	storedStall = 5 * time.Second
+	storedTime  = 20 * time.Second
+	// maxFailureBytes bounds why a rule was not evaluated, as it is kept, and maxFailuresBytes all such texts of a topic.
+	maxFailureBytes  = 200
+	maxFailuresBytes = 48 << 10
+)
+
+// answer is what a rule has at an instant.
+type answer struct {
+	rr *ruleRun
+	at int64
+	// samples are those that meet the condition, and others that are known.
+	samples map[string]decide.Sample
+	err     error
+}
+
+// ask begins to ask for the values of the rules that have an instant now. One that was missed is left out: what is asked
+// for then would be of what is there by now.
+func (r *run) ask(upTo int64) {
+	if r.answers != nil {
+		return // the last ones are under way
+	}
+	var due []answer
+	for _, rr := range r.rules {
+		if at := rr.due(upTo); at > 0 {
+			due = append(due, answer{rr: rr, at: at})
+		}
+	}
+	if len(due) == 0 {
+		return
+	}
+	answers := make(chan []answer, 1)
+	r.answers = answers
+	known := make([]map[string]bool, len(due)) // read here: the run goes on meanwhile
+	for i := range due {
+		known[i] = due[i].rr.known()
+	}
+	r.e.asking.Go(func() { answers <- r.e.answer(r.life, r.topic.Name, due, known) })
+}
+
+// due is the last instant of a rule up to a time, where it was not evaluated there; 0: none.
+func (rr *ruleRun) due(upTo int64) int64 {
+	if !rr.rule.Asked() {
+		return 0
+	}
+	if at := rr.rule.Last(rr.group.Name, upTo); at > rr.asked.At {
+		return at
+	}
+	return 0
+}
+
+// known are the groups that have an alert.
+func (rr *ruleRun) known() map[string]bool {
+	out := map[string]bool{}
+	for group := range rr.alerts {
+		out[group] = true
+	}
+	return out
+}
+
+// answer asks for each rule, once all is stored that the topic accepted before.
+func (e *Evaluator) answer(ctx context.Context, topic string, due []answer, known []map[string]bool) []answer {
+	select {
+	case e.turns <- struct{}{}:
+		defer func() { <-e.turns }()
+	case <-ctx.Done():
+		return nil
+	}
+	err := e.stored(ctx, topic)
+	for i := range due {
+		if due[i].err = err; err == nil {
+			due[i].samples, due[i].err = e.samples(ctx, due[i].rr.rule, due[i].at, known[i])
+		}
+	}
+	return due
+}
+
+// stored waits until what a topic accepted before the call can be asked for.
+func (e *Evaluator) stored(ctx context.Context, topic string) error {
+	ctx, cancel := context.WithTimeout(ctx, storedTime)
+	defer cancel()
+	pending, err := e.cfg.Reader.WaitStored(ctx, []string{topic}, storedStall, nil)
+	if err == nil && pending > 0 || errors.Is(err, context.DeadlineExceeded) {
+		return errors.New("events that were accepted before are not stored yet: see `almanac lag` and the sinks' logs")
+	}
+	return err
+}
+
+// answered decides by what was asked for, if it is there.
+func (r *run) answered(ctx context.Context) error {
+	var all []answer
+	select {
+	case all = <-r.answers: // of nil nothing comes
+	default:
+		return nil
+	}
+	r.answers = nil
+	for i := range all {
+		if err := r.judge(ctx, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge decides about a rule at the instant of its answer.
+func (r *run) judge(ctx context.Context, a *answer) error {
+	rr, was := a.rr, a.rr.asked.Error
+	rr.asked = decide.Asked{At: a.at}
+	if a.err != nil {
+		if rr.asked.Error = failure(a.err); rr.asked.Error != was {
+			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("group %q, rule %q could not be evaluated at %s, and its alerts stay as they are: %w", rr.group.Name, rr.rule.Alert, time.Unix(0, a.at).UTC().Format(time.RFC3339), a.err))
+		}
+		return nil
+	}
+	made := rr.judge(r.topic.Name, a)
+	if len(made) == 0 {
+		return nil
+	}
+	return r.commit(ctx, r.state.Decided, r.state.Decided, made)
+}
+
+// judge returns what a rule's alerts become. One whose group is gone no longer meets the condition, with the value that it had last.
+func (rr *ruleRun) judge(topic string, a *answer) (made []decide.Notice) {
+	for group := range rr.alerts {
+		if _, there := a.samples[group]; !there {
+			a.samples[group] = decide.Sample{Value: rr.values[group]}
+		}
+	}
+	for _, tr := range rr.decide.Decide(a.at, a.samples, rr.alerts) {
+		made = append(made, rr.notice(topic, tr))
+	}
+	decide.Forget(rr.alerts, a.at)
+	rr.values = map[string]float64{}
+	for group := range rr.alerts {
+		rr.values[group] = a.samples[group].Value
+	}
+	return made
+}
+
+// failure is an error as it is kept.
+func failure(err error) string {
+	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	if len(text) > maxFailureBytes {
+		text = strings.ToValidUTF8(text[:maxFailureBytes], "") + "…"
+	}
+	return text
+}
+
+// asked writes into the state how far rules are evaluated whose values are asked for.
+func (r *run) asked() {
+	left, all := maxFailuresBytes, map[string]decide.Asked{}
+	for _, rr := range r.rules {
+		if !rr.rule.Asked() {
+			continue
+		}
+		a := rr.asked
+		if left -= 6 * len(a.Error); left < 0 && a.Error != "" { // JSON makes some bytes six
+			a.Error = "the log of the process that evaluates says why"
+		}
+		all[rr.rule.AskedKey(rr.group.Name)] = a
+	}
+	r.state.Asked = all
+}

@@ -1,0 +1,119 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/query/prometheus"
+	"github.com/almanac-events/almanac/query/usage"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// maxSeriesBytes bounds the labels of a series that is an alert: they are in the event of each transition.
+const maxSeriesBytes = 2 << 10
+
+// samples asks for the values of a rule at an instant: those that meet its condition, and those of known groups.
+func (e *Evaluator) samples(ctx context.Context, r *alerts.Rule, at int64, known map[string]bool) (map[string]decide.Sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if r.Expr != "" {
+		return e.series(ctx, r, at)
+	}
+	return e.bills(ctx, r, at, known)
+}
+
+// series are those that an expression has at an instant.
+func (e *Evaluator) series(ctx context.Context, r *alerts.Rule, at int64) (out map[string]decide.Sample, err error) {
+	q := prometheus.Query{Topic: r.Topic, Expr: r.Expr, Start: time.Unix(0, at).Add(-time.Duration(r.QueryOffset)), AsStored: true}
+	err = e.metrics.Exec(ctx, &q, func(result *promql.Result, _ string) error {
+		if result.Err != nil {
+			return result.Err
+		}
+		out, err = samplesOf(result)
+		return err
+	})
+	return out, err
+}
+
+// samplesOf are the series of a result, each under its labels without the name of its metric.
+func samplesOf(result *promql.Result) (map[string]decide.Sample, error) {
+	var all promql.Vector
+	switch v := result.Value.(type) {
+	case promql.Vector:
+		all = v
+	case promql.Scalar:
+		all = promql.Vector{{F: v.V}}
+	default:
+		return nil, fmt.Errorf("the expression is of type %s; a rule needs a vector or a scalar", result.Value.Type())
+	}
+	if len(all) > decide.MaxGroups {
+		return nil, fmt.Errorf("the expression has %d series, the limit is %d: sum them, or compare with a number", len(all), decide.MaxGroups)
+	}
+	out := make(map[string]decide.Sample, len(all))
+	for _, s := range all {
+		of := labels.NewBuilder(s.Metric).Del(model.MetricNameLabel).Labels()
+		text := of.String()
+		switch {
+		case len(text) > maxSeriesBytes || of.Len() > alerts.MaxNames:
+			return nil, fmt.Errorf("a series of the expression has %d labels of %d bytes, the limits are %d and %d: sum by fewer", of.Len(), len(text), alerts.MaxNames, maxSeriesBytes)
+		case s.H != nil:
+			return nil, errors.New("the expression has native histograms, which are no number: take histogram_quantile or histogram_count of them")
+		}
+		if _, twice := out[text]; twice {
+			return nil, fmt.Errorf("the expression has two series %s, which differ by the metric's name alone: sum them", text)
+		}
+		out[text] = decide.Sample{Value: s.F, Met: true}
+	}
+	return out, nil
+}
+
+// usageBy is what bills are for, by the field that a rule groups by.
+var usageBy = map[string]usage.GroupBy{"": usage.Total, kinds.ColProvider: usage.ByProvider, kinds.ColSpace: usage.BySpace, schemas.ColUserID: usage.ByCustomer}
+
+// errMany: a rule has more alerts than it may.
+var errMany = fmt.Errorf("more than %d values of by meet the condition: raise its number, or take by away", decide.MaxGroups)
+
+// bills are what a meter measured within a window that ends at an instant.
+func (e *Evaluator) bills(ctx context.Context, r *alerts.Rule, at int64, known map[string]bool) (map[string]decide.Sample, error) {
+	end, condition := time.Unix(0, at).UTC(), r.Decided().Condition
+	out, met := map[string]decide.Sample{}, 0
+	take := func(group, text string) error {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil && !math.IsInf(v, 0) {
+			return fmt.Errorf("alerts: usage %q: %w", text, err)
+		}
+		s := decide.Sample{Value: v, Met: condition.Met(v)}
+		if s.Met {
+			met++
+		}
+		if met > decide.MaxGroups {
+			return errMany
+		}
+		if s.Met || known[group] {
+			out[group] = s
+		}
+		return nil
+	}
+	if r.Measure == alerts.MeasureSize {
+		q := usage.SizeRequest{Topic: r.Topic, Meter: r.Meter, At: end, GroupBy: usageBy[r.By]}
+		return out, e.usage.Sizes(ctx, q, func(s usage.Size) error { return take(groupOf(r.By, s.Provider, s.Space, s.Customer), s.Size) })
+	}
+	q := usage.Request{Topic: r.Topic, Meter: r.Meter, From: end.Add(-r.Span()), To: end, GroupBy: usageBy[r.By], Measure: usage.Measure(r.Measure)}
+	return out, e.usage.Bills(ctx, q, func(b usage.Bill) error { return take(groupOf(r.By, b.Provider, b.Space, b.Customer), b.Usage) })
+}
+
+// groupOf is the value of the field that a rule groups by.
+func groupOf(by, provider, space, customer string) string {
+	return map[string]string{"": "", kinds.ColProvider: provider, kinds.ColSpace: space, schemas.ColUserID: customer}[by]
+}
