@@ -22,10 +22,13 @@ func (a *app) alertsCommand() *cobra.Command {
 		Use:   "apply",
 		Short: "Declare groups of rules of alerts",
 		Long: `Declare groups of rules of alerts, from a file. Each group takes the place of the group of its
-name; others stay. A rule counts the events of a topic that match a filter within a window.
+name; others stay. A rule counts the events of a topic that match a filter within a window, or asks
+for an expression over metrics or for the usage of a meter. Prometheus's files of alerting rules are
+taken as they are, with a topic of kind metric by --topic.
 The first rules make the topics alerts and alert_calls.`,
 		Example: `  almanac alerts apply -f rules.yaml
-  almanac alerts apply -f rules.yaml --dry-run`,
+  almanac alerts apply -f rules.yaml --dry-run
+  almanac alerts apply -f prometheus-rules.yaml --topic metrics`,
 		Args: arguments(0, 0), RunE: a.does(a.alertsApply),
 	}
 	rulesFile(apply)
@@ -68,7 +71,7 @@ acceptance.`,
 func rulesFile(cmd *cobra.Command) {
 	f := short(textFlag("file", "`FILE` of rules in YAML; - is stdin"), "f")
 	f.Required = true
-	addFlags(cmd, f)
+	addFlags(cmd, f, textFlag("topic", "`TOPIC` of the groups that name none, as those of Prometheus's files"))
 }
 
 // readRules reads the file that the flag names.
@@ -90,7 +93,8 @@ func (a *app) readRules(ctx context.Context, cmd *cobra.Command) ([]alerts.Group
 	if err != nil {
 		return nil, err
 	}
-	return alerts.Parse(text)
+	topic, _ := cmd.Flags().GetString("topic")
+	return alerts.ParseFor(text, topic)
 }
 
 func (a *app) alertsApply(ctx context.Context, cmd *cobra.Command, _ []string) error {
@@ -168,15 +172,11 @@ func (a *app) alertsRules(ctx context.Context, cmd *cobra.Command, _ []string) e
 			return err
 		}
 		return printRows(a, cmd, groups, func() table.Writer {
-			w := newTable("group", "alert", "topic", "where", "window", "condition", "by", "for")
+			w := newTable("group", "alert", "topic", "rule", "for")
 			for i := range groups {
 				for j := range groups[i].Rules {
 					r := &groups[i].Rules[j]
-					condition := r.Condition
-					if r.Silence > 0 {
-						condition = "silence"
-					}
-					w.AppendRow(table.Row{groups[i].Name, r.Alert, r.Topic, r.Where, r.Span(), condition, r.By, time.Duration(r.For)})
+					w.AppendRow(table.Row{groups[i].Name, r.Alert, r.Topic, r.Query(), time.Duration(r.For)})
 				}
 			}
 			return w

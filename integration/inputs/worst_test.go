@@ -229,6 +229,7 @@ func worstOf() map[string][]worst {
 		all["GET "+prom+"series"], all["GET "+prom+"labels"], all["GET "+prom+"label/{name}/values"] = selector("series"), selector("labels"), selector("values")
 		all["GET "+prom+"metadata"], all["GET "+prom+"status/buildinfo"], all["GET "+prom+"alerts"] = []worst{{}}, []worst{{}}, []worst{{}}
 		all["GET "+prom+"rules"] = append(selector("series"), asks("group_limit", "2147483647", "group_next_token", strings.Repeat("x", 4000)))
+		all["GET "+below+"/prometheus/api/v1/rules"], all["GET "+below+"/prometheus/api/v1/alerts"] = all["GET "+prom+"rules"], all["GET "+prom+"alerts"]
 		for _, path := range []string{"query", "query_range", "series", "labels"} {
 			for _, w := range all["GET "+prom+path] {
 				all["POST "+prom+path] = append(all["POST "+prom+path], sends(w.query.Encode(), "Content-Type", "application/x-www-form-urlencoded"))

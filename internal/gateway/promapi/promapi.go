@@ -77,7 +77,11 @@ var routes = map[string]route{
 // Patterns are all routes, as http.ServeMux takes them.
 func Patterns() (all []string) {
 	for name, route := range routes {
-		for _, below := range []string{Path, "/t/{topic}" + Path} {
+		at := []string{Path, "/t/{topic}" + Path}
+		if route.ruling { // where Grafana's source of type Loki asks for them
+			at = append(at, "/prometheus"+Path, "/t/{topic}/prometheus"+Path)
+		}
+		for _, below := range at {
 			all = append(all, "GET "+below+name)
 			if route.post {
 				all = append(all, "POST "+below+name)

@@ -2,6 +2,7 @@ package promapi
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -110,5 +111,43 @@ func TestRules(t *testing.T) {
 				t.Errorf("%v\n%s\nwant\n%s", err, text, c.want)
 			}
 		})
+	}
+}
+
+// A rule over an expression has its own interval and expression, and its alerts the name that a file of Prometheus gives them.
+func TestRulesOverExpressions(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 27, 3, 19, 59, 0, time.UTC)
+	g := alerts.Group{Name: "node", Topic: "cpu", Interval: alerts.Span(30 * time.Second), Rules: []alerts.Rule{{Alert: "Full", Expr: "up == 0"}, {Alert: "Full", Expr: "up == 1"}}}
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	fires := []alerts.Alert{{State: "firing", Since: at, Rule: g.Rules[1].Alert, Count: "1", Labels: map[string]string{"host": "a", "alertname": "Full"}}}
+	out, err := (&wanted{rules: []string{"Full"}}).of([]alerts.GroupStatus{{Group: g, Rules: []alerts.RuleStatus{{UpTo: at, Rule: g.Rules[0]}, {UpTo: at, Rule: g.Rules[1], Alerts: fires}}}})
+	if err != nil || len(out.Groups) != 1 || len(out.Groups[0].Rules) != 2 || out.Groups[0].Interval != 30 {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	for i, query := range []string{"up == 0", "up == 1"} {
+		if r := out.Groups[0].Rules[i]; r.Name != "Full" || r.Query != query {
+			t.Errorf("rule %d is %s: %s", i, r.Name, r.Query)
+		}
+	}
+	if l := out.Groups[0].Rules[1].Alerts[0].Labels; l.Get("alertname") != "Full" || l.Get("host") != "a" {
+		t.Errorf("its alert has the labels %s", l)
+	}
+}
+
+// Rules and alerts are also where Grafana's source of type Loki asks for them; nothing else is there.
+func TestRulesBelowPrometheus(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	New(Config{Store: prometheus.New(new(query.Reader))}).Add(mux)
+	for path, there := range map[string]bool{
+		"/prometheus/api/v1/rules": true, "/prometheus/api/v1/alerts": true, "/t/app/prometheus/api/v1/rules": true, "/t/app/prometheus/api/v1/alerts": true,
+		"/prometheus/api/v1/query": false, "/prometheus/rules": false,
+	} {
+		if _, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), "GET", path, nil)); (pattern != "") != there {
+			t.Errorf("GET %s is served by %q", path, pattern)
+		}
 	}
 }

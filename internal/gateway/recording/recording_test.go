@@ -46,7 +46,7 @@ func TestAsks(t *testing.T) {
 		t.Errorf("not recorded are\n%s\nwant\n%s", strings.Join(unrecorded, "\n"), strings.Join(not, "\n"))
 	}
 	for pattern, want := range map[string]bool{
-		"GET /api/v1/query": true, "POST /api/v1/query_range": true, "POST /t/{topic}/api/v1/labels": true, "GET /t/{topic}/api/v1/label/{name}/values": true,
+		"GET /api/v1/query": true, "POST /api/v1/query_range": true, "POST /t/{topic}/api/v1/labels": true, "GET /t/{topic}/api/v1/label/{name}/values": true, "GET /prometheus/api/v1/rules": true, "GET /t/{topic}/prometheus/api/v1/alerts": true,
 		"POST /api/v1/write": false, "POST /t/{topic}/api/v1/write": false, "POST /loki/api/v1/push": false, "GET /loki/api/v1/query_range": true, "GET /loki/api/v1/tail": true, "POST /t/{topic}/loki/api/v1/series": true, "POST /t/{topic}/loki/api/v1/push": false,
 		"/elastic/": false, "/": false, "GET /clickhouse": true, "POST /clickhouse/{$}": true,
 	} {

@@ -25,6 +25,9 @@ export type Accepted = {
 export type AlertGroup = {
   name?: string;
   topic?: string;
+  interval?: string;
+  query_offset?: string;
+  labels?: Record<string, string>;
   rules: Array<{
     alert: string;
     topic?: string;
@@ -32,6 +35,11 @@ export type AlertGroup = {
     window?: string;
     condition?: string;
     silence?: string;
+    expr?: string;
+    meter?: string;
+    measure?: string;
+    interval?: string;
+    query_offset?: string;
     by?: string;
     for?: string;
     keep_firing_for?: string;
