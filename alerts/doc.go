@@ -5,6 +5,9 @@
 // A rule counts the events of a topic that match a filter within a window, by a field or all together, and says
 // which count makes an alert. A group of rules is declared and replaced whole. Its receivers say where notifications go.
 //
+// A rule over an expression (Expr) or a meter (Meter) asks ClickHouse at instants of its own, once all is stored that its topic
+// accepted before. Each series, or value of by, that it finds is an alert.
+//
 //	SHARDS ─▶ counts by time of acceptance ─▶ evaluated each second ─▶ commit ─▶ event in alerts
 //	                                                                    └──▶ timer in alert_calls ─▶ receiver
 //

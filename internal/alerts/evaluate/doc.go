@@ -9,6 +9,7 @@
 //	run:  load    the job, what its outbox has is delivered, events of its alerts, frames since the window of the last instant
 //	      feed    frames that were routed since: counts by group and time of acceptance
 //	      evaluate   each instant up to which all is routed
+//	      ask     expressions and meters at their last instant, beside the rounds; a later round decides by the answers
 //	      commit  the job with the outbox ─▶ events, timers ─▶ the job without
 //
 // A run keeps nothing that it could not read again. Whatever fails ends it, and the next round loads another. But an
