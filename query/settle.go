@@ -25,12 +25,22 @@ const (
 // returns how many of those events cannot be selected yet. heard, when not nil, is
 // told at every look.
 func (r *Reader) WaitStored(ctx context.Context, topics []string, stall time.Duration, heard func(pending uint64)) (pending uint64, err error) {
+	return r.waitMoving(ctx, topics, stall, stall > 0, heard)
+}
+
+// WaitStoredUntold is WaitStored for a caller that no sink is to hurry for: none is told that it waits.
+func (r *Reader) WaitStoredUntold(ctx context.Context, topics []string, stall time.Duration) (pending uint64, err error) {
+	return r.waitMoving(ctx, topics, stall, false, nil)
+}
+
+// waitMoving waits for as long as there is progress. tells: sinks hear of it.
+func (r *Reader) waitMoving(ctx context.Context, topics []string, stall time.Duration, tells bool, heard func(pending uint64)) (pending uint64, err error) {
 	info, err := streams.Info(ctx, r.js, schemas.StreamEvents)
 	if err != nil {
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
 	moved, before := time.Now(), uint64(0)
-	return r.waitStored(ctx, topics, streams.EndOf(info), stall > 0, func(pending uint64) (enough bool) {
+	return r.waitStored(ctx, topics, streams.EndOf(info), tells, func(pending uint64) (enough bool) {
 		if heard != nil {
 			heard(pending)
 		}
@@ -65,14 +75,14 @@ func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schem
 }
 
 // waitStored looks until everything is stored, or enough says that it has waited
-// enough. waits: it is more than one look, which sinks may hear of.
-func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, waits bool, enough func(pending uint64) bool) (pending uint64, err error) {
+// enough. tells: sinks hear that it waits.
+func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, tells bool, enough func(pending uint64) bool) (pending uint64, err error) {
 	pause := storedPoll
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
 	var tails []streams.Tail // once everything is routed: what comes later is not waited for
 	for asked := (time.Time{}); ; {
-		if waits && time.Since(asked) > waitingEvery {
+		if tells && time.Since(asked) > waitingEvery {
 			asked = time.Now()
 			streams.SayWaiting(r.js, topics...)
 		}

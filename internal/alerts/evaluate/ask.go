@@ -17,7 +17,7 @@ const (
 	// askTime bounds one rule at one instant.
 	askTime = 10 * time.Second
 	// storedStall is how long is waited for what is accepted and not stored while nothing moves, storedTime how long at most.
-	storedStall = 5 * time.Second
+	storedStall = 15 * time.Second
 	storedTime  = 20 * time.Second
 	// maxFailureBytes bounds why a rule was not evaluated, as it is kept, and maxFailuresBytes all such texts of a topic.
 	maxFailureBytes  = 200
@@ -98,7 +98,7 @@ func (e *Evaluator) answer(ctx context.Context, topic string, due []answer, know
 func (e *Evaluator) stored(ctx context.Context, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, storedTime)
 	defer cancel()
-	pending, err := e.cfg.Reader.WaitStored(ctx, []string{topic}, storedStall, nil)
+	pending, err := e.cfg.Reader.WaitStoredUntold(ctx, []string{topic}, storedStall)
 	if err == nil && pending > 0 || errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("events that were accepted before are not stored yet: see `almanac lag` and the sinks' logs")
 	}
