@@ -22,6 +22,6 @@ func TestNumber(t *testing.T) {
 	}
 	var n Number
 	if json.Unmarshal([]byte(`"five"`), &n) == nil || json.Unmarshal([]byte(`{}`), &n) == nil {
-		t.Error("what is no number was read")
+		t.Error("what is not a number was read")
 	}
 }

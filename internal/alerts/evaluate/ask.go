@@ -115,15 +115,15 @@ func (r *run) answered(ctx context.Context) error {
 	}
 	r.answers = nil
 	for i := range all {
-		if err := r.judge(ctx, &all[i]); err != nil {
+		if err := r.resolve(ctx, &all[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// judge decides about a rule at the instant of its answer.
-func (r *run) judge(ctx context.Context, a *answer) error {
+// resolve decides about a rule at the instant of its answer.
+func (r *run) resolve(ctx context.Context, a *answer) error {
 	rr, was := a.rr, a.rr.asked.Error
 	rr.asked = decide.Asked{At: a.at}
 	if a.err != nil {
@@ -132,15 +132,15 @@ func (r *run) judge(ctx context.Context, a *answer) error {
 		}
 		return nil
 	}
-	made := rr.judge(r.topic.Name, a)
+	made := rr.decided(r.topic.Name, a)
 	if len(made) == 0 {
 		return nil
 	}
 	return r.commit(ctx, r.state.Decided, r.state.Decided, made)
 }
 
-// judge returns what a rule's alerts become. One whose group is gone no longer meets the condition, with the value that it had last.
-func (rr *ruleRun) judge(topic string, a *answer) (made []decide.Notice) {
+// decided returns what a rule's alerts become. One whose group is gone no longer meets the condition, with the value that it had last.
+func (rr *ruleRun) decided(topic string, a *answer) (made []decide.Notice) {
 	for group := range rr.alerts {
 		if _, there := a.samples[group]; !there {
 			a.samples[group] = decide.Sample{Value: rr.values[group]}

@@ -68,7 +68,7 @@ func samplesOf(result *promql.Result) (map[string]decide.Sample, error) {
 		case len(text) > maxSeriesBytes || of.Len() > alerts.MaxNames:
 			return nil, fmt.Errorf("a series of the expression has %d labels of %d bytes, the limits are %d and %d: sum by fewer", of.Len(), len(text), alerts.MaxNames, maxSeriesBytes)
 		case s.H != nil:
-			return nil, errors.New("the expression has native histograms, which are no number: take histogram_quantile or histogram_count of them")
+			return nil, errors.New("the expression has native histograms, which are not numbers: take histogram_quantile or histogram_count of them")
 		}
 		if _, twice := out[text]; twice {
 			return nil, fmt.Errorf("the expression has two series %s, which differ by the metric's name alone: sum them", text)

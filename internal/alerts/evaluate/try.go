@@ -101,7 +101,7 @@ func (r *run) tryAsked(ctx context.Context, since, upTo int64) error {
 			if err != nil {
 				return fmt.Errorf("group %q, rule %q at %s: %w", rr.group.Name, rr.rule.Alert, time.Unix(0, at).UTC().Format(time.RFC3339), err)
 			}
-			if made := rr.judge(r.topic.Name, &answer{rr: rr, at: at, samples: samples}); len(made) > 0 {
+			if made := rr.decided(r.topic.Name, &answer{rr: rr, at: at, samples: samples}); len(made) > 0 {
 				if err := r.commit(ctx, at, at, made); err != nil {
 					return err
 				}

@@ -32,7 +32,7 @@ func TestAsPrometheus(t *testing.T) {
 			data := template.AlertTemplateData(labels, nil, "", promql.Sample{F: v})
 			prefix := "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
 			want, err := template.NewTemplateExpander(context.Background(), prefix+text, "alert", data, model.Now(), nil, &url.URL{}, nil).Expand()
-			if err != nil { // of a number that is no time
+			if err != nil { // of a number that is not a time
 				want = "<error expanding template: "
 			}
 			if got := filler.Fill(v, labels); got != want && (err == nil || !strings.HasPrefix(got, want)) {
