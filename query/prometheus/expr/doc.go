@@ -1,3 +1,3 @@
-// Package expr reads expressions of Prometheus's language, and refuses those that have the engine work or allocate without
-// an end. It reads no series.
+// Package expr reads expressions of Prometheus's language. It refuses those that have the engine work or allocate without an
+// end. It reads no series.
 package expr
