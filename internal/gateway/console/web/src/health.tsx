@@ -27,7 +27,7 @@ export function Health(): JSX.Element {
   useEvery(60_000, () => void get<Version>('version').then(setVersion, () => undefined));
   const state = status?.state;
   return (
-    <div class="page">
+    <div class="page" tabIndex={0}>
       <h1 class="unseen">{texts.health.name}</h1>
       <section class={'card ready ' + (ready?.ready ? 'good' : 'bad')} role="status">
         <div class="row">
@@ -133,5 +133,5 @@ const rate = (n: number) => (n >= 10 || n === 0 ? number(Math.round(n)) : n.toFi
 /** Waits is what is on the way, by how long the oldest of it has waited. */
 function Waits({n, s}: {n: number | undefined; s: number | undefined}): JSX.Element {
   if (n === undefined) return <td class="n faint">{texts.health.unknown}</td>;
-  return <td class={'n' + ((s ?? 0) > 30 ? ' warned' : '')}>{n > 0 && s !== undefined ? `${seconds(s)} ` : ''}<span class={n > 0 ? 'faint' : ''}>{n > 0 ? texts.health.waiting(number(n)) : texts.health.nothing}</span></td>;
+  return <td class={'n' + ((s ?? 0) > 30 ? ' warned' : '')}>{n > 0 && s !== undefined ? `${seconds(s)} ` : ''}<span class="faint">{n > 0 ? texts.health.waiting(number(n)) : texts.health.nothing}</span></td>;
 }

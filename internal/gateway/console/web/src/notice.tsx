@@ -9,7 +9,7 @@ import {setToken, token} from './token';
 export function Problem({error, again}: {error: Error; again?: () => void}): JSX.Element {
   if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
     return (
-      <Empty title={error.message} hint={error.hint}>
+      <Empty title={error.status === 401 && token() ? texts.token.over : error.message} hint={error.hint}>
         <TokenForm done={() => { again?.(); answersAgain(); }} />
       </Empty>
     );

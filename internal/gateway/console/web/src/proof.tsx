@@ -23,9 +23,11 @@ export function Proof({topics}: {topics: Topic[]}): JSX.Element {
       {shards.error && !shards.value && <Problem error={shards.error} again={shards.again} />}
       {shards.value && !all.length && <Empty title={texts.proof.empty} />}
       {all.length > 0 && <p class="faint">{texts.proof.hint}</p>}
+      <div class="maps">
       {topics.filter((t) => all.some((s) => s.topic === t.name)).map((t) => (
         <TopicMap key={t.name} topic={t.name} shards={all.filter((s) => s.topic === t.name)} chosen={chosen} choose={choose} />
       ))}
+      </div>
     </div>
   );
 }
@@ -78,7 +80,7 @@ function TopicMap({topic, shards, chosen, choose}: {topic: string; shards: Shard
                 {lanes.map((l) => (
                   <td key={l}>
                     {shards.filter((s) => s.month === m && s.lane === l).sort((a, b) => (a.min_ts < b.min_ts ? -1 : 1)).map((s) => (
-                      <button key={s.name} class={`shard ${s.status}` + (own === s ? ' on' : '')} style={{width: `${18 + 90 * Math.sqrt(s.rows / most)}px`}} aria-pressed={own === s} title={described(s)} aria-label={described(s)} onClick={() => choose(own === s ? undefined : s)}>
+                      <button key={s.name} class={`shard ${s.status}` + (own === s ? ' on' : '')} style={{width: `${18 + 90 * Math.sqrt(s.rows / most)}px`}} aria-pressed={own === s} title={described(s)} aria-label={`${short(s.rows)}: ${described(s)}`} onClick={() => choose(own === s ? undefined : s)}>
                         {short(s.rows)}
                       </button>
                     ))}

@@ -2,7 +2,6 @@
 export const texts = {
   name: 'Almanac',
   pages: {search: 'Search', tail: 'Tail', sql: 'SQL', proof: 'Proof', erase: 'Erase', topics: 'Topics', health: 'Health', send: 'Send'},
-  skip: 'Skip to content',
   unreachable: 'Almanac does not answer.',
   broken: 'The answer broke off before its end.',
   unreachableHint: 'The page asks again every two seconds and goes on by itself.',
@@ -36,6 +35,7 @@ export const texts = {
     forget: 'Forget the token',
     have: 'Token set',
     none: 'Token',
+    over: 'The token of this tab is not valid: it has ended, was removed, or may not come from here.',
     hint: 'It is kept until this tab is closed. `almanac token add NAME` makes one; the data directory of an `up` has its own in the file local-token.',
   },
   topic: 'Topic',

@@ -17,7 +17,7 @@ export function PlanTable({planned, chosen, choose}: Props): JSX.Element {
         <table>
           <thead><tr><th>{texts.topic}</th><th class="n">{texts.erase.events}</th><th class="n">{texts.erase.shards}</th>{sums && <th class="n">{texts.erase.sums}</th>}<th class="wide-only">{texts.erase.streams}</th></tr></thead>
           <tbody>
-            {planned.map(({request, plan, error}) => (
+            {[...planned].sort((a, b) => (b.plan?.rows ?? 1) - (a.plan?.rows ?? 1)).map(({request, plan, error}) => (
               <tr key={request.topic}>
                 <td><label class="row"><input type="checkbox" aria-label={texts.erase.take(request.topic)} disabled={!plan} checked={chosen.includes(request.topic)} onChange={(e) => choose(e.currentTarget.checked ? [...chosen, request.topic] : chosen.filter((n) => n !== request.topic))} />{request.topic}</label></td>
                 {!plan ? <td colSpan={4} class="warned">{error?.message} {error instanceof Refused ? error.hint : ''}</td> : (

@@ -98,7 +98,7 @@ function One({topic, id, older, newer}: {topic: Topic; id: string; older: number
           <>
             {whole && <pre class="whole"><Text text={written(last.body).join('\n') || texts.documents.noBody} /></pre>}
             <h3>{texts.documents.history}</h3>
-            <div class="scrolled">
+            <div class="scrolled" tabIndex={0}>
               <table aria-label={texts.documents.history} class="versions">
                 <thead><tr><th>{texts.documents.left}</th><th>{texts.documents.right}</th><th class="n">{texts.documents.version}</th><th>{texts.documents.what}</th><th>{texts.documents.changed}</th><th>{texts.documents.by}</th></tr></thead>
                 <tbody>

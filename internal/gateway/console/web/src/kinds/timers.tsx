@@ -126,16 +126,16 @@ function One({topic, group, id}: {topic: string; group: string; id: string}): JS
             {given?.callback_url && <p><span class="faint">{texts.timers.url}</span> <code><Text text={given.callback_url} line /></code></p>}
             {given?.payload !== undefined && <pre class="whole" aria-label={texts.timers.payload}><Text text={written(given.payload).join('\n')} /></pre>}
             <h3>{texts.timers.history}</h3>
-            <div class="scrolled">
+            <div class="scrolled" tabIndex={0}>
               <table aria-label={texts.timers.history}>
-                <thead><tr><th>{texts.timers.when}</th><th>{texts.timers.what}</th><th class="n">{texts.timers.attempt}</th><th>{texts.timers.due}</th><th class="n">{texts.timers.answer}</th><th class="n">{texts.timers.late}</th><th class="n">{texts.timers.took}</th></tr></thead>
+                <thead><tr><th>{texts.timers.when}</th><th>{texts.timers.what}</th><th class="n">{texts.timers.attempt}</th><th class="wide-only">{texts.timers.due}</th><th class="n">{texts.timers.answer}</th><th class="n">{texts.timers.late}</th><th class="n">{texts.timers.took}</th></tr></thead>
                 <tbody>
                   {all.map((t, i) => (
                     <tr key={i}>
                       <td class="nums">{at(t.updated_at)}</td>
                       <td class={t.last === 'failed' ? 'bad' : t.last === 'retry' ? 'warned' : t.last === 'done' ? 'good' : ''}>{t.last}{(t.error || t.detail) && <div class="bad small-text"><Text text={[t.error, t.detail].filter(Boolean).join(': ')} line /></div>}</td>
                       <td class="n">{number(t.attempt)}</td>
-                      <td class="nums">{at(t.execute_at)}</td>
+                      <td class="nums wide-only">{at(t.execute_at)}</td>
                       <td class="n">{t.status || ''}</td>
                       <td class="n">{t.late_ms ? `${t.late_ms.toFixed(1)} ms` : ''}</td>
                       <td class="n">{t.took_ms ? `${t.took_ms.toFixed(1)} ms` : ''}</td>

@@ -112,7 +112,7 @@ function One({entry: e}: {entry: Entry}): JSX.Element {
         )}
         <dl class="fields">{rows.map(([name, value]) => value && <div key={name}><dt><Text text={name} line /></dt><dd><Text text={textOf(value)} /></dd></div>)}</dl>
         <h3>{texts.trails.history(number(e.events))}</h3>
-        <div class="scrolled">
+        <div class="scrolled" tabIndex={0}>
           <table aria-label={texts.trails.history(number(e.events))}>
             <tbody>{(e.history ?? []).map((h) => <tr key={h.id}><td class="nums">{shortTime(h.ts)}</td><td><Text text={h.type} line /></td><td>{h.state ? texts.trails.states[h.state] : ''}</td><td><Text text={h.message ?? ''} line /></td></tr>)}</tbody>
           </table>

@@ -153,7 +153,7 @@ function One({row, topic, meter, measure, range}: {row: Row; topic: string; mete
         {days.error ? <Problem error={days.error} again={days.again} /> : <Days bills={days.value?.bills ?? []} begin={range.from} amount={(d) => Number((measure === 'integral' ? d.average : d.usage) ?? 0)} />}
         <h3>{texts.usage.diffs}</h3>
         {diffs.error && !diffs.rows.length ? <Problem error={diffs.error} again={diffs.again} /> : (
-          <div class="scrolled">
+          <div class="scrolled" tabIndex={0}>
             <table aria-label={texts.usage.diffs}>
               <thead><tr><th>{texts.usage.time}</th><th>{texts.usage.cause}</th><th>{texts.usage.space}</th><th class="n">{texts.usage.delta}</th></tr></thead>
               <tbody>{diffs.rows.map((d) => <tr key={d.id}><td class="nums">{longTime(Date.parse(d.time))}</td><td><Text text={d.cause} line /></td><td><Text text={d.space} line /></td><td class="n">{grouped(d.delta)}</td></tr>)}</tbody>

@@ -37,7 +37,7 @@ export function Drawer({topic, event, columns, add, close, open}: Props): JSX.El
         </span>
       </header>
       <div class="drawer-body">
-        <pre class="whole"><Text text={textOf(event['message'])} /></pre>
+        {event['message'] !== '' && <pre class="whole"><Text text={textOf(event['message'])} /></pre>}
         <h3>{texts.event.fields}</h3>
         <dl class="fields">
           {fieldsOf(event).filter(([name]) => name !== 'message' && name !== 'ts').map(([name, value]) => (

@@ -31,20 +31,17 @@ export function FacetList({topic, where, fields, data, busy, range, add}: Props)
   return (
     <aside class={'facets' + (busy ? ' busy' : '')} aria-label={texts.facets.name}>
       {shown.map((f) => (
-        <details key={f.field} open>
-          <summary>
-            <span>{f.field.replace(/^attributes\./, '')}</span>
-            <button class="ghost small on-hover" aria-label={texts.facets.remove(f.field)} onClick={(e) => { e.preventDefault(); go({query: {facets: fields.filter((n) => n !== f.field).join(',')}}, true); }}>{'\u2715'}</button>
-          </summary>
+        <div key={f.field} class="facet-of"><details open>
+          <summary>{f.field.replace(/^attributes\./, '')}</summary>
           <ul>
             {f.values.filter((v) => v.value !== '').map((v) => {
               const only = holds(where, condition(topic, f.field, v.value));
               const not = holds(where, condition(topic, f.field, v.value, true));
               return (
                 <li key={v.value} class={only ? 'on' : not ? 'off' : ''}>
-                  <button class="facet" aria-pressed={only} aria-label={texts.facets.only(f.field, v.value)} onClick={(e) => add(f.field, v.value, e.altKey)}>
+                  <button class="facet" aria-pressed={only} aria-label={texts.facets.only(f.field, v.value) + ' ' + number(v.count)} onClick={(e) => add(f.field, v.value, e.altKey)}>
                     <span class="share" style={{width: `${data?.count ? (100 * v.count) / data.count : 0}%`}} />
-                    <span class="value"><Text text={v.value} line /></span>
+                    <span class="value"><Text text={v.value} line /></span>{' '}
                     <span class="count">{number(v.count)}</span>
                   </button>
                   <button class="ghost small on-hover" aria-pressed={not} aria-label={texts.facets.without(f.field, v.value)} onClick={() => add(f.field, v.value, true)}>{'\u2260'}</button>
@@ -55,6 +52,8 @@ export function FacetList({topic, where, fields, data, busy, range, add}: Props)
             {f.empty > 0 && <li class="rest"><span>{texts.facets.empty}</span><span class="count">{number(f.empty)}</span></li>}
           </ul>
         </details>
+        <button class="ghost small on-hover" aria-label={texts.facets.remove(f.field)} onClick={() => go({query: {facets: fields.filter((n) => n !== f.field).join(',')}}, true)}>{'\u2715'}</button>
+        </div>
       ))}
       <FieldPicker label={texts.facets.more} topic={topic} has={fields} range={range} pick={(name) => go({query: {facets: [...fields, name].join(',')}}, true)} />
     </aside>

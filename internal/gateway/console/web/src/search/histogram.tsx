@@ -109,7 +109,7 @@ export function HistogramView({data, busy, by, topics, start, end, brush, isolat
         </svg>
         {known && (
           <div class="ticks" aria-hidden="true">
-            {ticks(first, last, Math.max(Math.floor(width / 130), 2)).map((at) => <span key={at} style={{left: `${x(at)}px`}}>{axisTime(at, span)}</span>)}
+            {ticks(first, last, Math.max(Math.floor(width / 130), 2)).filter((at) => x(at) > 20 && x(at) < width - 20).map((at) => <span key={at} style={{left: `${x(at)}px`}}>{axisTime(at, span)}</span>)}
           </div>
         )}
         <span class="top-count" aria-hidden="true">{buckets.length ? number(top) : ''}</span>

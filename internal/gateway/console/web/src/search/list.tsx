@@ -71,7 +71,7 @@ export function EventList({rows, columns, several, wrap, stale, above, chosen, o
         <EventRow key={keyOf(e)} event={e} columns={columns} several={several} wrap={wrap} on={first + i === chosen} index={first + i + 1} open={open} />
       ))}
       <div style={{height: `${(rows.length - last) * rowHeight}px`}} role="presentation" />
-      {foot && <div class="list-foot">{foot}</div>}
+      {foot && <div class="list-foot" role="row"><span role="gridcell">{foot}</span></div>}
     </div>
   );
 }

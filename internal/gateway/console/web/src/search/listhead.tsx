@@ -22,7 +22,7 @@ type Props = {
 };
 
 export function ListHead({topics, asked, shown, count, busy, columns, wrap, setWrap, newer, notes}: Props): JSX.Element {
-  const said = notes.join(' ');
+  const said = notes.filter((n) => !/may scan about \d{1,6} rows/.test(n)).join(' '); // what is quick is not worth a word
   return (
     <div class="list-head">
       <span class="found" role="status">{busy && !shown ? texts.loading : countText(shown, count)}</span>

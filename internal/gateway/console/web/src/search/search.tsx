@@ -10,7 +10,7 @@ import {useKeys} from '../keys';
 import {useLoad} from '../load';
 import {Empty, Problem} from '../notice';
 import {texts} from '../texts';
-import {instant, longTime} from '../time';
+import {instant, longTime, shortTime} from '../time';
 import * as ask from './ask';
 import {type Column, ColumnHeads, columnsOf} from './columns';
 import {Drawer} from './drawer';
@@ -115,7 +115,7 @@ export function Search({all, topics, query}: Props): JSX.Element {
         toCharts={() => go({page: 'charts', query: {topic: topic.name, from, to, c: withSearch(topic.name, where, by === ask.byTopic ? 'level' : by)}})} />
       <div class="columns">
         <FacetList topic={topic} where={where} fields={fields} data={facets.value} busy={facets.busy} error={facets.error} range={asked} add={add} />
-        <section class="results" aria-label={texts.list.name}>
+        <section class="results" aria-label={texts.list.name} style={{'--time': shortTime(rows.at(-1)?.ts ?? '').length > 19 ? '24ch' : ''}}>
           <ListHead topics={topics} asked={asked} shown={rows.length} count={count} busy={events.busy} columns={columns} wrap={wrap} setWrap={setWrap} newer={rows.length < maxRows ? newer : undefined} notes={events.value?.notes ?? []} />
           {events.error && wrong ? <Empty title={texts.filter.correct} hint={texts.filter.language} />
             : events.error ? <Problem error={events.error} again={run} />

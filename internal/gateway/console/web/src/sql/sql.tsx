@@ -76,22 +76,22 @@ export function SQL({asked}: {asked: string}): JSX.Element {
       <aside class="facets" aria-label={texts.sql.tables}>
         {schema.error && !schema.value && <p class="faint">{schema.error.message}</p>}
         {(schema.value?.tables ?? []).map((t) => (
-          <details key={t.name}>
-            <summary><span>{t.name}</span><button class="ghost small" aria-label={texts.sql.insert(t.name)} onClick={(e) => { e.preventDefault(); insert(t.name); }}>+</button></summary>
-            <ul>{t.columns.map((c) => <li key={c.name}><button class="facet" title={c.comment ?? ''} aria-label={texts.sql.insert(c.name)} onClick={() => insert(c.name)}><span class="value">{c.name}</span><span class="count">{c.type}</span></button></li>)}</ul>
+          <div key={t.name} class="facet-of"><details>
+            <summary>{t.name}</summary>
+            <ul>{t.columns.map((c) => <li key={c.name}><button class="facet" title={c.comment ?? ''} aria-label={`${texts.sql.insert(c.name)} ${c.type}`} onClick={() => insert(c.name)}><span class="value">{c.name}</span>{' '}<span class="count">{c.type}</span></button></li>)}</ul>
           </details>
+          <button class="ghost small" aria-label={texts.sql.insert(t.name)} onClick={() => insert(t.name)}>+</button>
+          </div>
         ))}
       </aside>
       <section class="results" aria-label={texts.sql.name}>
         <div class="statement">
-          <div class="sql-tabs" role="tablist" aria-label={texts.sql.tabs}>
-            {tabs.all.map((t, i) => (
-              <span key={t.id} class={'sql-tab' + (t.id === tabs.at ? ' on' : '')}>
-                <button class="ghost small" role="tab" aria-selected={t.id === tabs.at} onClick={() => { setTabs({...tabs, at: t.id}); tell(t.text); }}>{i + 1}{t.text.trim() ? <> <Text text={firstWords(t.text)} line /></> : ''}{states[t.id]?.running ? ' \u2026' : ''}</button>
-                {tabs.all.length > 1 && <button class="ghost small" aria-label={texts.sql.closeTab(i + 1)} onClick={() => { const next = closed(tabs, t.id); setTabs(next); tell(next.all.find((o) => o.id === next.at)!.text); }}>{'\u2715'}</button>}
-              </span>
-            ))}
+          <div class="sql-tabs">
+            <div class="row" role="tablist" aria-label={texts.sql.tabs}>
+              {tabs.all.map((t, i) => <button key={t.id} class="ghost small" role="tab" aria-selected={t.id === tabs.at} onClick={() => { setTabs({...tabs, at: t.id}); tell(t.text); }}>{i + 1}{t.text.trim() ? <> <Text text={firstWords(t.text)} line /></> : ''}{states[t.id]?.running ? ' \u2026' : ''}</button>)}
+            </div>
             {tabs.all.length < maxTabs && <button class="ghost small" aria-label={texts.sql.newTab} title={texts.sql.newTab} onClick={() => { setTabs(added(tabs)); tell(''); }}>+</button>}
+            {tabs.all.length > 1 && <button class="ghost small" aria-label={texts.sql.closeTab(tabs.all.findIndex((t) => t.id === tabs.at) + 1)} onClick={() => { const next = closed(tabs, tabs.at); setTabs(next); tell(next.all.find((o) => o.id === next.at)!.text); }}>{'\u2715'}</button>}
           </div>
           <Editor key={tabs.at} text={text} tables={schema.value?.tables ?? noTables} wrong={wrong} handle={editor} change={(next) => setTabs((all) => changed(all, next))} run={execute} />
           <div class="row">
