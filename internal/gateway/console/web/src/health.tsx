@@ -9,7 +9,7 @@ import {Problem} from './notice';
 import {texts} from './texts';
 import {ago, bytes, number, seconds} from './time';
 
-type Ready = {ready: boolean; reasons: string[]};
+type Ready = {ready: boolean; reasons: {reason: string; message: string}[]};
 type Version = {version: string; data_format: number};
 const every = 3000;
 
@@ -34,7 +34,7 @@ export function Health(): JSX.Element {
           <span class="light"><i /><b>{!ready ? texts.loading : ready.ready ? texts.health.ready : texts.health.notReady}</b></span>
           <span class="faint end">{versions(version, status)}</span>
         </div>
-        {ready && ready.reasons.length > 0 && <ul>{ready.reasons.map((r) => <li key={r}>{r}</li>)}</ul>}
+        {ready && ready.reasons.length > 0 && <ul>{ready.reasons.map((r) => <li key={r.message}>{r.message}</li>)}</ul>}
         {status?.away.map((a) => <p key={a.server} class="warned">{texts.health.away(a.server, a.since)}: {a.why}</p>)}
       </section>
       {error && !status && <Problem error={error} again={look} />}
