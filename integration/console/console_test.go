@@ -17,6 +17,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	built "github.com/almanac-events/almanac/internal/gateway/console"
 	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 )
@@ -29,22 +30,8 @@ const web = "../../internal/gateway/console/web"
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"chromium", "node"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("no %s here: apt-get install %s", name, map[string]string{"chromium": "chromium", "node": "nodejs"}[name])
-		}
-	}
-	if _, err := os.Stat(filepath.Join(web, "node_modules/playwright-core")); err != nil || !built.Built() {
-		t.Skip("the page is not built here: make console")
-	}
-	chromium, _ := exec.LookPath("chromium")
-	from, err := filepath.Abs(web)
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := up(t)
-	told["chromium"], told["packages"], told["shots"] = chromium, from, os.Getenv("ALMANAC_CONSOLE_SHOTS")
-	told["shared"] = inputtest.DataDir(t)
+	told := needed(t)
+	up(t, told)
 	scripts, err := filepath.Glob("drive-*.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +39,58 @@ func TestPage(t *testing.T) {
 	for _, script := range append([]string{"drive.mjs"}, scripts...) { // it begins with an empty Almanac
 		t.Run(strings.TrimSuffix(script, ".mjs"), func(t *testing.T) { drive(t, script, told) })
 	}
+}
+
+// TestAway has an Almanac of its own, which the script stops and starts.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	told := needed(t)
+	dir := t.TempDir()
+	told["http"], told["cwd"] = embeddedtest.FreeAddress(t), dir
+	told["base"], told["data"] = "http://"+told["http"], filepath.Join(dir, "data")
+	drive(t, "away.mjs", told)
+}
+
+// TestShots writes pictures of every page into the directory that ALMANAC_CONSOLE_SHOTS names. They are for people:
+// the test fails where a page is wider than its window.
+func TestShots(t *testing.T) {
+	dir := os.Getenv("ALMANAC_CONSOLE_SHOTS")
+	if dir == "" {
+		t.Skip("no pictures are asked for: make console-shots")
+	}
+	told := needed(t)
+	up(t, told)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	told["shots"] = dir
+	drive(t, "shots.mjs", told)
+}
+
+// needed skips a test where there is no browser or no page. It builds Almanac, and returns what scripts are told of it
+// and of the browser.
+func needed(t *testing.T) map[string]string {
+	t.Helper()
+	for _, name := range []string{"chromium", "node"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s here: apt-get install %s", name, map[string]string{"chromium": "chromium", "node": "nodejs"}[name])
+		}
+	}
+	for _, name := range []string{"playwright-core", "axe-core"} {
+		if _, err := os.Stat(filepath.Join(web, "node_modules", name)); err != nil || !built.Built() {
+			t.Skip("the page or its packages are not built here: make console")
+		}
+	}
+	chromium, _ := exec.LookPath("chromium")
+	from, err := filepath.Abs(web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "almanac")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/almanac").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return map[string]string{"chromium": chromium, "packages": from, "shared": inputtest.DataDir(t), "program": program}
 }
 
 // drive runs a script. Each of its scenarios is a subtest.
@@ -62,6 +101,7 @@ func drive(t *testing.T, script string, told map[string]string) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "node", script, string(arg))
+	cmd.Env = environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and the browser
 	cmd.Stderr = os.Stderr
@@ -96,22 +136,23 @@ func drive(t *testing.T, script string, told map[string]string) {
 	}
 }
 
-// up builds and starts Almanac, and returns what scripts are told of it: where its page is, its local token, the program
-// and its data.
-func up(t *testing.T) map[string]string {
-	t.Helper()
-	dir := t.TempDir()
-	program, data := filepath.Join(dir, "almanac"), filepath.Join(dir, "data")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/almanac").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	cmd := exec.Command(program, "up", "--ports", "auto", "--log-format", "json", "--data", data)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "ALMANAC_DATA="+data)
+// environment is that of Almanac: with the engine's library where it is below node_modules.
+func environment() []string {
 	if root, err := filepath.Abs("../.."); err == nil && os.Getenv("ALMANAC_LIBCHDB") == "" {
 		if libraries, _ := filepath.Glob(filepath.Join(root, "node_modules/@chdb/lib-*/libchdb.so")); len(libraries) > 0 {
-			cmd.Env = append(cmd.Env, "ALMANAC_LIBCHDB="+libraries[0])
+			return append(os.Environ(), "ALMANAC_LIBCHDB="+libraries[0])
 		}
 	}
+	return os.Environ()
+}
+
+// up starts Almanac, and adds to what scripts are told where its page is, its local token and its data.
+func up(t *testing.T, told map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	cmd := exec.Command(told["program"], "up", "--ports", "auto", "--log-format", "json", "--data", data)
+	cmd.Dir, cmd.Env = dir, append(environment(), "ALMANAC_DATA="+data)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +200,7 @@ func up(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"base": strings.TrimSuffix(address, built.Path), "token": token, "program": program, "data": data}
+	told["base"], told["token"], told["data"] = strings.TrimSuffix(address, built.Path), token, data
 }
 
 // bury publishes what no router can route: two messages that become dead letters.

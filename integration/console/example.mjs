@@ -74,3 +74,51 @@ export async function trails(topic, now = Date.now()) {
   change('open', now - 3600_000, {resource_type: 'role', resource: 'roles/admin', method: 'UpdateRole', user_id: 'boris'}, {members: ['ana']}, {members: ['ana', 'boris']}, '')
   await lines(topic, events)
 }
+
+/** lot returns numbers from 0 below 1, the same each time. */
+const lot = (seed) => () => ((seed = (seed * 16807) % 2147483647) - 1) / 2147483646
+
+/** logs are two hours of a shop, of which some twenty minutes went wrong: its payments were refused. */
+export async function logs(topic, now = Date.now()) {
+  const next = lot(77)
+  const one = (all) => all[Math.floor(next() * all.length)]
+  const events = []
+  for (let at = now - 120 * minute; at < now; at += 400 + next() * 4400) {
+    const wrong = at > now - 55 * minute && at < now - 34 * minute
+    const user = 'u-' + Math.floor(next() * 400)
+    const trace = Math.floor(next() * 2 ** 48).toString(16).padStart(32, '4bf92f3577b34da6')
+    const base = {ts: iso(at), user_id: user, trace_id: trace}
+    const ms = Math.round(20 + 90 * next() * next() + (wrong ? 900 * next() : 0))
+    switch (wrong && next() < 0.6 ? 'payment' : one(['checkout', 'catalog', 'catalog', 'catalog', 'auth', 'mail'])) {
+      case 'payment':
+        events.push(next() < 0.7 ? {...base, level: 'error', service: 'payment', type: 'charge', message: `card provider refused the connection: dial tcp 203.0.113.${Math.floor(next() * 20)}:443: i/o timeout`, attributes: {attempt: String(1 + Math.floor(next() * 3)), order: 'o-' + Math.floor(next() * 90000), provider: 'nordpay', duration_ms: String(ms)}}
+          : {...base, level: 'warn', service: 'payment', type: 'retry', message: 'charge is tried again after 2 s', attributes: {provider: 'nordpay'}})
+        break
+      case 'checkout':
+        events.push({...base, level: 'info', service: 'checkout', type: 'order', message: `order o-${Math.floor(next() * 90000)} placed, ${1 + Math.floor(next() * 6)} items, ${(5 + 200 * next()).toFixed(2)} EUR`, attributes: {cart: JSON.stringify({items: 2, coupon: null}), duration_ms: String(ms)}})
+        break
+      case 'auth':
+        events.push(next() < 0.15 ? {...base, level: 'warn', service: 'auth', type: 'login', message: `wrong password for ${user}`, attributes: {ip: `198.51.100.${Math.floor(next() * 250)}`}} : {...base, level: 'info', service: 'auth', type: 'login', message: `${user} signed in`, attributes: {ip: `198.51.100.${Math.floor(next() * 250)}`}})
+        break
+      case 'mail':
+        events.push({...base, level: 'debug', service: 'mail', type: 'queue', message: `queue holds ${Math.floor(40 * next())} mails`})
+        break
+      default:
+        events.push({...base, level: 'info', service: 'catalog', type: 'request', message: `GET /products/${one(['kettles', 'lamps', 'chairs', 'rugs'])}?page=${1 + Math.floor(next() * 9)} 200 ${ms} ms`, attributes: {status: '200', duration_ms: String(ms)}})
+    }
+  }
+  await lines(topic, events)
+}
+
+/** metrics are the load of three services over those hours. */
+export async function metrics(topic, now = Date.now()) {
+  const next = lot(5)
+  const points = []
+  for (let i = 120; i >= 0; i--) {
+    for (const [k, service] of ['catalog', 'checkout', 'payment'].entries()) {
+      const wrong = i < 55 && i > 34
+      points.push({ts: iso(now - i * minute), type: 'latency_ms', service, value: Math.round(30 + 25 * k + 14 * Math.sin(i / 9 + k) + 9 * next() + (wrong && k ? 160 * k * next() : 0))})
+    }
+  }
+  await lines(topic, points)
+}

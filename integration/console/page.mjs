@@ -1,6 +1,7 @@
 // What scenarios of the page share: a browser, events sent as a client sends them, and the report, a line of JSON for each
 // scenario with why it failed if it did.
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import {createRequire} from 'node:module'
 import {join} from 'node:path'
 
@@ -34,6 +35,25 @@ export async function call(method, path, type, body) {
 
 export const send = (events, topic = 'app') => call('POST', `/v1/topics/${topic}/events?ack=stored`, 'application/x-ndjson', events.map((e) => JSON.stringify(e)).join('\n'))
 
+/** between is a proxy before Almanac, whose connections can be cut. */
+export async function between() {
+  let open = true
+  const proxy = http.createServer((q, s) => {
+    if (!open) return s.destroy()
+    const to = http.request(told.base + q.url, {method: q.method, headers: q.headers}, (a) => { s.writeHead(a.statusCode, a.headers); a.pipe(s) })
+    to.on('error', () => s.destroy())
+    s.on('close', () => to.destroy())
+    q.pipe(to)
+  })
+  await new Promise((done) => proxy.listen(0, '127.0.0.1', done))
+  return {
+    base: `http://127.0.0.1:${proxy.address().port}`,
+    cut() { open = false; proxy.closeAllConnections() },
+    mend() { open = true },
+    close() { proxy.close(); proxy.closeAllConnections() },
+  }
+}
+
 /** until waits for a condition that no locator says. */
 export async function until(page, what, f) {
   for (const end = Date.now() + 60_000; ;) {
@@ -44,8 +64,29 @@ export async function until(page, what, f) {
   }
 }
 
+/** openAt opens a page with the local token, and waits until it is drawn. */
+export async function openAt(address, options) {
+  const page = await open(`${told.base}/console/#token=${told.token}`, options)
+  await until(page, 'the token is taken', async () => !page.url().includes('alm_'))
+  await page.evaluate((to) => (location.hash = '#/' + to), address)
+  await settled(page)
+  return page
+}
+
+/** settled waits until all that the page asks for once has come and is drawn. */
+export async function settled(page) {
+  await until(page, 'nothing loads', () => page.evaluate(async () => {
+    const quiet = () => document.querySelector('main *') && !document.querySelector('.loading, .busy') && !/^Loading$/m.test(document.querySelector('main').innerText)
+    for (let i = 0; i < 4; i++) {
+      if (!quiet()) return false
+      await new Promise((done) => setTimeout(done, 60)) // several frames: an answer may begin another request
+    }
+    return true
+  }))
+}
+
 export const list = (page) => page.getByRole('grid', {name: 'Events'})
-export const rows = (page) => list(page).getByRole('row')
+export const rows = (page) => list(page).getByRole('row').and(page.locator('[aria-rowindex]')) // not its foot
 export const found = (page, text) => page.getByText(text, {exact: true}).waitFor()
 export const filter = (page) => page.getByRole('combobox', {name: 'Filter'})
 export const statement = (page) => page.getByRole('textbox', {name: 'Statement'})

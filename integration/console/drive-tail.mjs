@@ -1,0 +1,45 @@
+// A tail over a network that is cut again and again while events come: it has each of them once, in their order.
+import assert from 'node:assert/strict'
+import {declare} from './example.mjs'
+import {at, between, open, run, send, until} from './page.mjs'
+
+const topic = 'cut_' + Date.now().toString(36) // another each time, so that the script may run twice on one Almanac
+const cuts = 4
+const each = 60 // events before a cut, and as many while it lasts
+
+const scenarios = {
+  async 'a network that is cut, each event once'() {
+    await declare(topic, 'log')
+    const net = await between()
+    const page = await open(at('tail?topic=' + topic, net.base))
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    const live = page.getByRole('grid', {name: 'Live events'})
+    let n = 0
+    const some = () => send(Array.from({length: each}, () => ({user_id: 'u', message: 'event ' + n++})), topic)
+    for (let i = 0; i < cuts; i++) {
+      const sent = some() // the cut may be in the midst of what the page is told of these
+      await until(page, 'the first of them', async () => Number(await live.getAttribute('aria-rowcount').catch(() => 0)) > 2 * i * each)
+      net.cut()
+      await sent
+      await some()
+      await page.getByText(/^connection lost; again in /).waitFor()
+      net.mend()
+      await until(page, `all ${n} events`, async () => Number(await live.getAttribute('aria-rowcount')) >= n)
+    }
+    const seen = []
+    for (let from = 0; from < n; from += 20) {
+      const height = await live.evaluate((e, to) => { e.scrollTo(0, to * 23); return e.scrollHeight }, from)
+      assert.ok(height >= n * 23)
+      seen.push(...(await until(page, 'rows from ' + from, async () => {
+        const rows = await live.getByRole('row').evaluateAll((all) => all.map((r) => [Number(r.getAttribute('aria-rowindex')), r.querySelector('.message bdi').textContent]))
+        return rows.some(([at]) => at === Math.min(from + 1, n)) && rows
+      })))
+    }
+    const numbered = new Map(seen)
+    assert.deepEqual([...numbered.keys()].sort((a, b) => a - b), Array.from({length: n}, (_, i) => i + 1))
+    assert.deepEqual([...numbered.entries()].sort(([a], [b]) => a - b).map(([, text]) => text), Array.from({length: n}, (_, i) => 'event ' + i))
+    net.close()
+  },
+}
+
+await run(scenarios)
