@@ -28,7 +28,7 @@ const scenarios = {
 for (const [name, [address, does]] of Object.entries(pages)) {
   scenarios[name + ', in both themes'] = async () => {
     if (name === 'search') await fill()
-    const page = await openAt(address, {colorScheme: 'light', reducedMotion: 'reduce'})
+    const page = await openAt(address, {colorScheme: 'light', reducedMotion: 'reduce', viewport: {width: 1280, height: 600}}) // few rows, so that it is quick
     await does?.(page)
     await settled(page)
     await page.evaluate(axe)
