@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Try evaluates groups of rules over what was accepted since a time, as if they had been declared then, and returns the transitions in
