@@ -8,9 +8,10 @@
 //	almanac router | sink         one part each
 //
 // A verb is a file of its name: send.go, docs_import.go. It reads what the user asked for, wires the
-// packages that do it, and prints; it decides nothing that belongs to them. The other files are what
-// verbs share: settings*.go and flags.go what was asked for, connect.go, endpoints.go and servers.go where
-// the servers are, single.go and parts.go the parts of a process, supervisor.go what systemd hears,
-// listen.go, listeners.go, http.go and otlp.go its listeners, errorwords.go, exitcodes.go and output.go
-// what the user reads.
+// packages that do it, and prints. It decides nothing that belongs to them.
+//
+// The other files are what verbs share. What was asked for is in settings*.go and flags.go. Where the
+// servers are is in connect.go, endpoints.go and servers.go. The parts of a process are in single.go and
+// parts.go, its listeners in listen.go, listeners.go, http.go and otlp.go. What systemd hears is in
+// supervisor.go, what the user reads in errorwords.go, exitcodes.go and output.go.
 package main

@@ -53,7 +53,7 @@ func newPuller(ctx context.Context, js jetstream.JetStream, stream string, r Ran
 	case r.LastPerSubject:
 		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
 	}
-	// Each time under another name, and so on another server: one that nobody has ends by itself.
+	// Each time under another name, and so on another server: one without a reader ends by itself.
 	cons, err := Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Consumer, error) { return js.CreateConsumer(ctx, stream, cfg) })
 	if err != nil {
 		return nil, err
