@@ -104,11 +104,8 @@ up: setup build ## Build and run everything in one process; flags go in ARGS='â€
 test: need-compiler setup console check ## All tests against real servers: each package with the race detector, the whole without
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race $$(go list $(PKG) | grep -v -e /integration -e /cmd/almanac)
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race -run '$(RACED)' ./integration
-	$(TEST) -parallel 6 $(WHOLE)
-	$(TEST) ./integration/model/...
-	$(TEST) ./integration/cluster
-	$(TEST) -v -run '$(KILLS)' ./integration/faults
 	$(TEST) -parallel 6 $(WHOLE) ./integration/model/...
+	$(TEST) ./integration/cluster
 	ALMANAC_KILL_CYCLES=10 $(TEST) -v -run '$(KILLS)' ./integration/faults
 	cd deploy && go test ./... # a module of its own
 

@@ -49,7 +49,7 @@ func BeginRestore(ctx context.Context, js jetstream.JetStream, of string, replic
 
 // EndRestore takes back what BeginRestore said, from the bucket last. It may be called again.
 func EndRestore(ctx context.Context, js jetstream.JetStream) error {
-	if err := js.DeleteStream(ctx, schemas.StreamRestoring); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if err := streams.Discard(ctx, js, schemas.StreamRestoring); err != nil {
 		return fmt.Errorf("registry: saying that a restore ended: %w", err)
 	}
 	s, err := streams.Open(ctx, js, schemas.KVStream)

@@ -101,3 +101,12 @@ func PurgeWith(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, 
 	}
 	return nil
 }
+
+// Discard removes a stream that holds no message: a mark, or a trial. One that does not exist is removed.
+func Discard(ctx context.Context, js jetstream.JetStream, stream string) error {
+	_, err := Asked(ctx, js.Conn(), func(ctx context.Context) (struct{}, error) { return struct{}{}, js.DeleteStream(ctx, stream) })
+	if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return fmt.Errorf("streams: removing %s: %w", stream, err)
+}

@@ -217,7 +217,7 @@ func TestFloodOfWrongSecrets(t *testing.T) {
 		if took := time.Since(begin); took != 0 || k.waiting.Load() != maxWaiting {
 			t.Errorf("those beyond took %s, and %d wait", took, k.waiting.Load())
 		}
-		time.Sleep(access.FailureWait)
+		<-time.After(access.FailureWait)
 		synctest.Wait()
 		if n := k.waiting.Load(); n != 0 {
 			t.Errorf("%d wait", n)

@@ -57,10 +57,16 @@ ${shared.map((name) => `<link rel="modulepreload" href="${name}">\n`).join('')}<
 </html>
 `)
 
-// The licences of the packages that something was taken from, one after the other.
+// The licences of the packages that something was taken from: each text once, after the packages that have it and whose it is.
 const packages = [...new Set(Object.keys(metafile.inputs).map((at) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(at)?.[1]).filter(Boolean))].sort()
-const licences = await Promise.all(packages.map(async (name) => `The page contains ${name}.\n\n${await readFile(`node_modules/${name}/LICENSE`, 'utf8')}`))
-await writeFile(join(dist, 'licences.txt'), licences.join('\n'))
+const licences = new Map()
+for (const name of packages) {
+  const text = await readFile(`node_modules/${name}/LICENSE`, 'utf8')
+  const begins = Math.max(text.indexOf('Permission is hereby'), 0) // before it: the licence's name, and whose copyright it is
+  const terms = text.slice(begins).replace(/\s+/g, ' ')
+  licences.set(terms, [...(licences.get(terms) ?? []), `${name}: ${text.slice(0, begins).replace(/\s+/g, ' ')}`])
+}
+await writeFile(join(dist, 'licences.txt'), [...licences].map(([terms, whose]) => `The page contains\n${whose.join('\n')}\n\n${terms}\n`).join('\n'))
 
 let all = 0
 let first = 0
