@@ -145,11 +145,10 @@ func (db *DB) post(ctx context.Context, q url.Values, statement Condition, frame
 	if err != nil {
 		return err
 	}
-	if statement, err = carried(statement); err != nil {
+	if statement, err = carried(q, statement); err != nil {
 		return err
 	}
 	setParams(q, statement.Params)
-	setLong(q, statement.SQL)
 	if len(statement.SQL) > maxAddressBytes {
 		payloads = append([][]byte{frame.Block([]byte(statement.SQL + "\n"))}, payloads...)
 	} else {

@@ -43,34 +43,41 @@ var longSettings = map[string]string{
 	"compile_expressions":       "0", // machine code for a thousand conditions takes longer than they do
 }
 
+// logOff keeps a statement out of the server's query log: what values it has in its text may name a person who was erased.
+var logOff = map[string]string{"log_queries": "0"}
+
 // carried is a condition, or a statement, with its parameters, such that these may travel as fields:
-// where they are too many or too large, their values are in the text, and none is left.
-func carried(c Condition) (Condition, error) {
+// where they are too many or too large, their values are in the text, and none is left. It adds to a request's fields what such
+// a statement needs.
+func carried(q url.Values, c Condition) (Condition, error) {
 	size := 0
 	for k, v := range c.Params {
 		size += len(k) + len(v)
 	}
-	if len(c.Params) <= maxParams && size <= maxParamBytes {
-		return c, nil
+	if len(c.Params) > maxParams || size > maxParamBytes {
+		sql, err := written(c.SQL, c.Params)
+		if err != nil {
+			return Condition{}, err
+		}
+		c = Condition{SQL: sql}
+		set(q, logOff)
 	}
-	sql, err := written(c.SQL, c.Params)
-	return Condition{SQL: sql}, err
+	if len(c.SQL) > plainBytes {
+		set(q, longSettings)
+	}
+	return c, nil
+}
+
+func set(q url.Values, settings map[string]string) {
+	for k, v := range settings {
+		q.Set(k, v)
+	}
 }
 
 // setParams adds parameters to a request's fields.
 func setParams(q url.Values, params map[string]string) {
 	for k, v := range params {
 		q.Set("param_"+k, v)
-	}
-}
-
-// setLong adds to a request's fields what a statement of this length needs.
-func setLong(q url.Values, statement string) {
-	if len(statement) <= plainBytes {
-		return
-	}
-	for k, v := range longSettings {
-		q.Set(k, v)
 	}
 }
 

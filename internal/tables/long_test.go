@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,38 @@ func TestWritten(t *testing.T) {
 			got, err := written(c.sql, c.params)
 			if got != c.want || (err != nil) != (c.want == "") || err != nil && !errors.Is(err, errEscape) {
 				t.Errorf("%s, %v", got, err)
+			}
+		})
+	}
+}
+
+// A statement with values in its text stays out of the server's query log, whatever its length.
+func TestValuesStayOutOfTheLog(t *testing.T) {
+	t.Parallel()
+	many := func(n int, value string) Condition {
+		c := Condition{Params: map[string]string{}}
+		for i := range n {
+			name := fmt.Sprintf("p%d", i)
+			c.SQL, c.Params[name] = c.SQL+"{"+name+":String} ", value
+		}
+		return c
+	}
+	for name, c := range map[string]struct {
+		statement       Condition
+		fields          int
+		unlogged, large bool
+	}{
+		"few parameters":   {many(3, "ann"), 3, false, false},
+		"many small ones":  {many(maxParams+1, "ann"), 0, true, false},
+		"one that is long": {many(1, strings.Repeat("a", maxParamBytes)), 0, true, true},
+		"a long statement": {Condition{SQL: strings.Repeat("1 ", plainBytes)}, 0, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := url.Values{}
+			got, err := carried(q, c.statement)
+			if err != nil || len(got.Params) != c.fields || (q.Get("log_queries") == "0") != c.unlogged || (q.Get("max_query_size") != "") != c.large {
+				t.Errorf("%d fields, %v, %v", len(got.Params), q, err)
 			}
 		})
 	}

@@ -59,10 +59,9 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 	c := Condition{SQL: s.SQL, Params: s.Params}
 	if !s.Own {
 		var err error
-		if c, err = carried(c); err != nil {
+		if c, err = carried(q, c); err != nil {
 			return nil, fmt.Errorf("a statement for ClickHouse: %w", err)
 		}
-		setLong(q, c.SQL)
 	}
 	setParams(q, c.Params)
 	var body io.Reader = strings.NewReader(c.SQL)

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	stdsql "database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -46,8 +47,8 @@ func (db *DB) Uses(ctx context.Context, t *schemas.Topic) (Use, error) {
 	q := fmt.Sprintf("SELECT %s FROM %s SETTINGS max_rows_to_read = %d, read_overflow_mode = 'break', max_execution_time = %d, timeout_overflow_mode = 'break'",
 		strings.Join(columns, ", "), sql.QuotedTable(db.Database, t.Name), usesRows, usesSeconds)
 	err := Refusal(db.conn.QueryRow(ctx, q).Scan(into...))
-	if errors.Is(err, ErrNoTable) {
-		return u, nil
+	if errors.Is(err, ErrNoTable) || errors.Is(err, stdsql.ErrNoRows) { // an aggregate that ran out of its time has no row
+		return Use{}, nil
 	}
 	if err != nil {
 		return u, fmt.Errorf("looking at what the rules and fields of topic %s met: %w", t.Name, err)
