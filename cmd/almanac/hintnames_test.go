@@ -25,7 +25,7 @@ var (
 var foreignFlags = map[string]bool{"help": true, "data-binary": true, "no-save": true, "transport": true, "build": true, "tail": true, "subject": true, "interactive": true, "version": true}
 
 // ofOthers are files that make the command lines of other programs, or have flags of their own.
-var ofOthers = []string{"../../integration/", "../../internal/bench/", "../../bench/", "../../internal/release/", "../../query/logql/", "../../internal/embedded/supervise.go", "../../docs/measurements.md"}
+var ofOthers = []string{"../../integration/", "../../internal/bench/", "../../bench/", "../../internal/release/", "../../query/logql/", "../../internal/embedded/command.go", "../../docs/measurements.md"}
 
 // A flag, a variable of the environment, a file of the tree or a target of make that a text names is one that there is, also where no command stands
 // before it.

@@ -90,6 +90,11 @@ func (a *app) streams(ctx context.Context, cmd *cobra.Command, _ []string) error
 }
 
 func (a *app) streamsApply(ctx context.Context, cmd *cobra.Command, args []string) error {
+	text, _ := cmd.Flags().GetString("bytes")
+	bytes, ok := parseSize(text)
+	if text != "" && (!ok || bytes < 1<<20) {
+		return usageError{fmt.Errorf("--bytes: %q is not a size of 1MiB or more, such as 512MiB or 8GiB", text)}
+	}
 	copies, _ := cmd.Flags().GetInt("replicas")
 	replicate := cmd.Flags().Changed("replicas")
 	if replicate && len(args) == 0 {
@@ -105,13 +110,8 @@ func (a *app) streamsApply(ctx context.Context, cmd *cobra.Command, args []strin
 	if replicate {
 		return a.streamsReplicate(ctx, cmd, copies, []string{name})
 	}
-	text, _ := cmd.Flags().GetString("bytes")
 	if text == "" {
 		return usageError{fmt.Errorf("say how much %s may hold: --bytes 4GiB", name)}
-	}
-	bytes, ok := parseSize(text)
-	if !ok || bytes < 1<<20 {
-		return usageError{fmt.Errorf("--bytes: %q is not a size of 1MiB or more, such as 512MiB or 8GiB", text)}
 	}
 	return whenNATS(ctx, cmd, func(c *session) error {
 		if err := streams.Bound(ctx, c.reg.JetStream(), streamNamed(name), bytes); err != nil {

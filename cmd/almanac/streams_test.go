@@ -66,11 +66,12 @@ func TestStreams(t *testing.T) {
 		t.Errorf("a stream that is not: exit %d, %s", r.code, r.err)
 	}
 	for args, says := range map[string]string{
-		"":                        "--bytes 4GiB",
-		"--replicas 2":            "1, 3 or 5",
-		"EVENTS --replicas 3":     "this NATS server is alone",
-		"--replicas 3":            "this NATS server is alone",
-		"--replicas 3 --bytes 1k": "one at a time",
+		"":                          "--bytes 4GiB",
+		"--replicas 2":              "1, 3 or 5",
+		"EVENTS --replicas 3":       "this NATS server is alone",
+		"--replicas 3":              "this NATS server is alone",
+		"--replicas 3 --bytes 1GiB": "one at a time",
+		"EVENTS --bytes 1k":         "1MiB or more",
 	} {
 		if r := b.run("", append([]string{"streams", "apply"}, strings.Fields(args)...)...); r.code == exitOK || !strings.Contains(r.err, says) {
 			t.Errorf("streams apply %s: exit %d, %s", args, r.code, r.err)

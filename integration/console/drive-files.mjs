@@ -8,7 +8,7 @@ import {join} from 'node:path'
 import {promisify} from 'node:util'
 import {gunzipSync} from 'node:zlib'
 import {declare} from './example.mjs'
-import {at, list, open, rows, run, told, until} from './page.mjs'
+import {at, open, rows, run, settled, told, until} from './page.mjs'
 
 const salt = Date.now().toString(36) // topics are others each time, so that the script may run twice on one Almanac
 
@@ -25,10 +25,15 @@ async function sent(name, ...flags) {
 /** eventOf opens the one event that a filter finds. */
 async function eventOf(topic, where) {
   const page = await open(at(`search?topic=${topic}&from=all&where=${encodeURIComponent(where)}`))
-  await until(page, 'one event', async () => (await rows(page).count()) === 1)
-  await list(page).getByRole('row').first().click()
   const drawer = page.getByRole('complementary', {name: 'Event'})
-  await drawer.getByText('stored', {exact: true}).waitFor()
+  await until(page, 'one event that is stored', async () => { // it is on its way at first, and a drawer says what was so when it was opened
+    await rows(page).first().click({timeout: 3_000}).catch(() => undefined)
+    if (await drawer.getByText('stored', {exact: true}).waitFor({timeout: 3_000}).then(() => true, () => false)) return true
+    await page.reload()
+    await settled(page)
+    return false
+  })
+  assert.equal(await rows(page).count(), 1)
   return drawer
 }
 

@@ -1,9 +1,8 @@
 // What the page says of a token that is not valid any more, and of one that lacks a role.
-import assert from 'node:assert/strict'
 import {execFile} from 'node:child_process'
 import {promisify} from 'node:util'
 import {declare} from './example.mjs'
-import {at, open, run, send, told, until} from './page.mjs'
+import {at, open, run, send, settled, told, until} from './page.mjs'
 
 const salt = Date.now().toString(36) // names are others each time, so that the script may run twice on one Almanac
 const token = async (name, ...roles) => (await promisify(execFile)(told.program, ['token', 'add', `${name}-${salt}`, ...roles, '--data', told.data])).stdout.trim()
@@ -14,10 +13,12 @@ async function says(secret, fragment, text) {
   await until(page, 'the token is taken', async () => !page.url().includes('alm_'))
   await page.goto(at(fragment))
   const said = page.locator('main').getByText(text).first()
+  const ask = page.getByRole('button', {name: /^(Verify now|Run)$/}).first() // of pages that ask for nothing by themselves
   await until(page, String(text), async () => {
-    if (await said.isVisible()) return true
-    const again = page.getByRole('button', {name: /^(Search|Try again|Verify now|Run)$/}).first()
-    if (await again.isEnabled().catch(() => false)) await again.click().catch(() => undefined)
+    if (await ask.isVisible()) await ask.click({timeout: 2_000}).catch(() => undefined)
+    if (await said.waitFor({timeout: 3_000}).then(() => true, () => false)) return true
+    await page.reload()
+    await settled(page)
     return false
   })
   return page
@@ -39,7 +40,7 @@ const scenarios = {
     const reads = await token('reads', '--read', '*')
     for (const [fragment, role] of [['sql?sql=SELECT+1', 'sql'], ['proof', 'operate']]) {
       const page = await says(reads, fragment, new RegExp(`^token "reads-${salt}" does not have the role ${role}`))
-      assert.ok(await page.getByRole('button', {name: 'Use it'}).isVisible()) // and another may be given
+      await page.getByRole('button', {name: 'Use it'}).first().waitFor() // and another may be given
     }
     const writes = await token('writes', '--write', 'tokens')
     await says(writes, 'search?topic=tokens&from=all', new RegExp(`^token "writes-${salt}" does not have the role read`))
