@@ -40,6 +40,7 @@ const scenarios = {
     const reads = await token('reads', '--read', '*')
     for (const [fragment, role] of [['sql?sql=SELECT+1', 'sql'], ['proof', 'operate']]) {
       const page = await says(reads, fragment, new RegExp(`^token "reads-${salt}" does not have the role ${role}`))
+      await page.getByRole('button', {name: /^(Verify now|Run)$/}).first().click()
       await page.getByRole('button', {name: 'Use it'}).first().waitFor() // and another may be given
     }
     const writes = await token('writes', '--write', 'tokens')
