@@ -97,6 +97,12 @@ func TestReplicate(t *testing.T) {
 	if _, err := h.Flows(ctx, began); err != nil {
 		t.Fatal(err)
 	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Whole(ctx, names...); err != nil { // what checks reads of any of them
+		t.Fatal(err)
+	}
 	h.Prove(5 * time.Minute)
 }
 

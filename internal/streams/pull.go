@@ -54,7 +54,14 @@ func newPuller(ctx context.Context, js jetstream.JetStream, stream string, r Ran
 		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
 	}
 	// Each time under another name, and so on another server: one without a reader ends by itself.
-	cons, err := Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Consumer, error) { return js.CreateConsumer(ctx, stream, cfg) })
+	ask := func(ctx context.Context) (jetstream.Consumer, error) { return js.CreateConsumer(ctx, stream, cfg) }
+	asked := Once[jetstream.Consumer] // who reads asks again for all of it
+	if Elects(js.Conn()) {
+		asked = func(ctx context.Context, ask func(context.Context) (jetstream.Consumer, error)) (jetstream.Consumer, error) {
+			return Asked(ctx, js.Conn(), ask)
+		}
+	}
+	cons, err := asked(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
