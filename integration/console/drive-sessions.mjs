@@ -22,9 +22,9 @@ function random(a) {
   }
 }
 
-/** asked is what the page's address says. */
-function asked(page) {
-  const query = Object.fromEntries(new URLSearchParams(page.url().split('?')[1] ?? ''))
+/** asked is what an address of the page says. */
+function asked(address) {
+  const query = Object.fromEntries(new URLSearchParams(address.split('?')[1] ?? ''))
   const flags = ['--limit', '1000', '-o', 'ndjson']
   if (query.from && query.from !== 'all') flags.push('--from', query.from)
   if (query.to) flags.push('--to', query.to)
@@ -33,8 +33,13 @@ function asked(page) {
 }
 
 async function same(page, did) {
-  const lines = (await almanac('query', topic, ...asked(page))).split('\n').filter(Boolean).map((l) => JSON.parse(l).message)
-  await until(page, `seed ${seed}, after ${did.join(', ')}: ${lines.length} events of ${page.url()}`, async () => {
+  let address, lines
+  const what = {toString: () => `seed ${seed}, after ${did.join(', ')}: ${lines?.length} events of ${address}`}
+  await until(page, what, async () => {
+    if (page.url() !== address) { // what was done last shows in the address some frames later
+      address = page.url()
+      lines = (await almanac('query', topic, ...asked(address))).split('\n').filter(Boolean).map((l) => JSON.parse(l).message)
+    }
     if (!lines.length) return page.getByText('No events match in this range.').isVisible()
     const text = await page.locator('.found').innerText().catch(() => '')
     if (!text.endsWith(` of ${lines.length} events`)) return false
