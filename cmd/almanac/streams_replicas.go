@@ -29,11 +29,7 @@ func (a *app) streamsReplicate(ctx context.Context, cmd *cobra.Command, copies i
 	}
 	return whenNATS(ctx, cmd, func(c *session) error {
 		for _, name := range names {
-			err := streams.Replicate(ctx, c.reg.JetStream(), streamNamed(name), copies)
-			if streams.Alone(err) {
-				return fmt.Errorf("%w; this NATS server is alone: copies need three that know each other (docs/operations.md)", err)
-			}
-			if err != nil {
+			if err := streams.Replicate(ctx, c.reg.JetStream(), streamNamed(name), copies); err != nil {
 				return err
 			}
 		}

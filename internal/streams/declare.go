@@ -62,7 +62,8 @@ func Bound(ctx context.Context, js jetstream.JetStream, stream string, bytes int
 }
 
 // TooSmall returns ErrStoreTooSmall with the options that help, where a server refused
-// to make what would hold up to bytes because it may not store that much; else err.
+// to make what would hold up to bytes because it may not store that much; else err, which says so where
+// a server alone was to have copies.
 func TooSmall(what string, bytes int64, err error) error {
 	api := (*jetstream.APIError)(nil)
 	if !errors.As(err, &api) {
@@ -70,6 +71,8 @@ func TooSmall(what string, bytes int64, err error) error {
 	}
 	switch api.ErrorCode {
 	case codeStorageExceeded, codeAccountExceeded:
+	case codeNotClustered:
+		return fmt.Errorf("%w; this NATS server is alone: copies (--replicas) need three servers that know each other", err)
 	case codeNoPeers:
 		return fmt.Errorf("%w: %s of %d MiB (%s): there are fewer servers than copies (--replicas), or too few of them have room; pass a smaller --events-bytes, --shards-bytes, --docs-bytes and --timers-bytes, or raise max_file_store of the servers",
 			ErrStoreTooSmall, what, bytes>>20, api.Description)

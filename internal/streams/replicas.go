@@ -2,7 +2,6 @@ package streams
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -85,9 +84,3 @@ const (
 	// "replicas > 1 not supported in non-clustered mode".
 	codeNotClustered jetstream.ErrorCode = 10074
 )
-
-// Alone reports whether a server refused copies because it is none of several.
-func Alone(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == codeNotClustered
-}
