@@ -46,7 +46,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights soak simulate documents cover release release-check install clean tidy backup-large console-shots
+.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights users soak simulate documents cover release release-check install clean tidy backup-large console-shots
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -229,8 +229,11 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_KILLED_VERBS=200 go test -count 1 -timeout 120m -run '^TestKilledVerbs$$' -v ./cmd/almanac
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_PROVEN_FRAMES=260000 go test -count 1 -timeout 30m -run '^TestVerifyManyFrames$$' -v ./integration
 
-rights: setup ## Each right of each part's NATS user taken away, and the part says which: half an hour
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_REMOVED_RIGHTS=all go test -v -count 1 -timeout 120m -run '^TestRemovedRights$$' ./cmd/almanac
+rights: setup ## Each right of each NATS user taken away, and who lacks it says which: an hour, on a machine that does nothing else
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_REMOVED_RIGHTS=all go test -v -count 1 -timeout 180m -run '^TestRemovedRights' ./cmd/almanac
+
+users: setup ## The tests of ./integration with a NATS that has users: half an hour; a right that is lacked fails them
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_NATS_USERS=1 $(TEST) -count 1 -parallel 6 ./integration
 
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md; kills while shards move to a second disk
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration

@@ -24,6 +24,10 @@ import (
 // rightsApart is how long after an answer a part asks again what its user may do: a server may take new rights while it runs.
 const rightsApart = 5 * time.Second
 
+// refusedApart is how long after a refusal a part asks again over the same connection: a server that reads its configuration again
+// gives rights without a reconnect, and each refusal is a line in its log.
+const refusedApart = time.Minute
+
 // ownRights finds out which rights the NATS user of a part lacks, before the work that needs them does, and tells the operator's doctor.
 type ownRights struct {
 	nc   *nats.Conn
@@ -31,9 +35,11 @@ type ownRights struct {
 	log  zerolog.Logger
 	id   string // under which it tells
 
-	found  atomic.Pointer[lackedRights]
-	told   *lackedRights // nil: nothing that still holds
-	denied uint64        // one more than the connection's reconnects when it might not ask; 0: it may
+	found atomic.Pointer[lackedRights]
+	told  *lackedRights // nil: nothing that still holds
+	// It might not ask at this time, after so many reconnects; the zero time: it may.
+	refused    time.Time
+	reconnects uint64
 }
 
 // lackedRights is what a user lacks.
@@ -47,7 +53,7 @@ func newOwnRights(part string, log zerolog.Logger) *ownRights {
 }
 
 // by has it ask over a connection from now on.
-func (o *ownRights) by(nc *nats.Conn) { o.nc, o.denied = nc, 0 }
+func (o *ownRights) by(nc *nats.Conn) { o.nc, o.refused = nc, time.Time{} }
 
 // tells has the operator's doctor know what is lacked, or no longer. A right to say that may be what is lacked.
 func (o *ownRights) tells(ctx context.Context, found *lackedRights) {
@@ -70,26 +76,26 @@ func (o *ownRights) Run(ctx context.Context) error {
 	return nil
 }
 
-// look asks once. A user that may not ask was refused once for it, and asks again after a reconnect: rights change with one.
+// look asks once. A user that may not ask asks again after a reconnect, and after refusedApart.
 func (o *ownRights) look(ctx context.Context) {
-	reconnects := o.nc.Stats().Reconnects + 1
+	reconnects := o.nc.Stats().Reconnects
 	if !o.nc.IsConnected() {
 		return
 	}
-	if o.denied == reconnects {
+	if !o.refused.IsZero() && o.reconnects == reconnects && time.Since(o.refused) < refusedApart {
 		o.tells(ctx, o.told)
 		return
 	}
 	user, have, err := streams.OwnRights[access.NATSRights](ctx, o.nc)
 	if errors.Is(err, streams.ErrDenied) {
-		o.denied = reconnects
+		o.refused, o.reconnects = time.Now(), reconnects
 		o.found.Store(nil) // what lacked before may be there now
 		o.tells(ctx, &lackedRights{user: o.need.Name, lines: []string{fmt.Sprintf("publish allow %q", schemas.SubjectOwnRights)}})
 	}
 	if err != nil { // what was found stays; who is asked by this process says that NATS is away
 		return
 	}
-	o.denied = 0
+	o.refused = time.Time{}
 	now := &lackedRights{user, o.need.Lacks(have)}
 	before := o.found.Swap(now)
 	o.tells(ctx, now)
