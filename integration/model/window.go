@@ -10,6 +10,16 @@ type Window struct {
 	waiting []*flight // by seq
 }
 
+// frame is what a producer sends: its headers, and an identity in place of its
+// bytes. All of its events share its fate, so the model counts frames.
+type frame struct {
+	schemas.Frame
+	id     int
+	month  schemas.Month
+	lane   int
+	poison bool // the router must refuse it
+}
+
 // flight is a frame that was sent, and when it is sent again.
 type flight struct {
 	frame *frame

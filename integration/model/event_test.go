@@ -6,16 +6,6 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// frame is what a producer sends: its headers, and an identity in place of its
-// bytes. All of its events share its fate, so the model counts frames.
-type frame struct {
-	schemas.Frame
-	id     int
-	month  schemas.Month
-	lane   int
-	poison bool // the router must refuse it
-}
-
 // months are where events fall: two, so that a lane has two active shards.
 var months = [...]schemas.Month{202611, 202612}
 

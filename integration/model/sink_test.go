@@ -10,8 +10,6 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-var errGap = errors.New("gap")
-
 // sink is one run of a sink over all shards, beside others that do the same: it
 // remembers heads from one insert to the next.
 type sink struct {
@@ -108,20 +106,6 @@ func (s *sink) fetch(id schemas.Shard, head uint64) (frames []*frame, last uint6
 		}
 	})
 	return frames, last, errors.Join(err, gap)
-}
-
-// Follows says why a frame may not be the next of a batch that has n frames after
-// the head, the last with the digest prev (empty: unknown).
-func Follows(head uint64, n int, prev string, p schemas.Placed) error {
-	switch want := head + uint64(n) + 1; {
-	case p.Pos < want:
-		return fmt.Errorf("%w: position %d stands twice", errGap, p.Pos)
-	case p.Pos > want:
-		return fmt.Errorf("%w: positions %d to %d are missing", errGap, want, p.Pos-1)
-	case prev != "" && p.Prev != prev:
-		return fmt.Errorf("%w: position %d names %s as its predecessor, not %s", errGap, p.Pos, p.Prev, prev)
-	}
-	return nil
 }
 
 // maxBurnt bounds the attempts from one head.

@@ -39,21 +39,6 @@ type shardState struct {
 	tail  tail
 }
 
-// Full says why a shard that holds so many frames and rows, the latest of the time top, must be
-// left before a frame up to hi goes in, or "": the router's rule for rows and
-// span. An empty shard is never full.
-func Full(r schemas.Rotation, frames, rows uint64, top, hi int64) string {
-	switch {
-	case frames == 0:
-		return ""
-	case r.Rows > 0 && rows >= r.Rows:
-		return "rows"
-	case r.Span > 0 && hi/int64(r.Span) > top/int64(r.Span):
-		return "span"
-	}
-	return ""
-}
-
 func (s *shardState) full(r schemas.Rotation, top, hi int64) string {
 	return Full(r, s.tail.pos, s.tail.rows, top, hi)
 }
