@@ -31,20 +31,28 @@ type waiter struct{ fail context.CancelCauseFunc }
 // bounded is ctx for one question: for as long as NATS may be silent to it, and until it is denied. The caller calls done
 // with the error of the question, which is then ErrDenied where it was denied.
 func bounded(ctx context.Context, most time.Duration) (_ context.Context, done func(error) error) {
+	timed, cancel := context.WithTimeout(ctx, most)
+	asked, end := untilDenied(timed)
+	return asked, func(err error) error {
+		defer cancel()
+		return end(err)
+	}
+}
+
+// untilDenied is bounded for a question whose time is its caller's.
+func untilDenied(ctx context.Context) (_ context.Context, done func(error) error) {
 	denied, fail := context.WithCancelCause(ctx)
-	timed, cancel := context.WithTimeout(denied, most)
 	w := &waiter{fail}
 	asking.mu.Lock()
 	asking.all[w] = true
 	asking.mu.Unlock()
-	return timed, func(err error) error {
+	return denied, func(err error) error {
 		asking.mu.Lock()
 		delete(asking.all, w)
 		asking.mu.Unlock()
 		if cause := context.Cause(denied); err != nil && errors.Is(cause, ErrDenied) {
 			err = cause
 		}
-		cancel()
 		fail(nil)
 		return err
 	}

@@ -46,6 +46,9 @@ func TestDeniedNamesUserAndSubject(t *testing.T) {
 				_, err := Open(ctx, js, schemas.StreamShards)
 				return err
 			},
+			"$JS.API.DIRECT.GET." + schemas.StreamShards: func() error {
+				return LatestAsOf(ctx, js, schemas.StreamShards, []string{"shards.app.2026-11.0"}, 1, func(*Message) error { return nil })
+			},
 			"$JS.API.STREAM.MSG.GET." + schemas.KVStream: func() error {
 				_, err := DecideLast(ctx, js, schemas.KVStream, schemas.KVSubject("topics.app"))
 				return err

@@ -45,7 +45,7 @@ func direct(ctx context.Context, js jetstream.JetStream, stream string, req getR
 }
 
 // directOnce asks one replica, and waits so long for the first message. begun: something of the answer came.
-func directOnce(ctx context.Context, js jetstream.JetStream, stream string, req getRequest, n int, patient time.Duration, f func(*Message) (more bool, err error)) (_ end, begun bool, _ error) {
+func directOnce(ctx context.Context, js jetstream.JetStream, stream string, req getRequest, n int, patient time.Duration, f func(*Message) (more bool, err error)) (_ end, begun bool, err error) {
 	data, err := json.Marshal(req)
 	if err != nil {
 		return end{}, begun, err
@@ -57,16 +57,22 @@ func directOnce(ctx context.Context, js jetstream.JetStream, stream string, req 
 		return end{}, begun, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
+	asked, done := untilDenied(ctx)
+	defer func() { err = done(err) }()
 	if err := nc.PublishRequest(apiSubject(js, "DIRECT.GET."+stream), inbox, data); err != nil {
 		return end{}, begun, err
 	}
 	timer := time.NewTimer(patient)
 	defer timer.Stop()
 	for last := uint64(0); ; {
+		waits := asked.Done()
+		if begun { // what is denied by now is another question
+			waits = ctx.Done()
+		}
 		var m *nats.Msg
 		select {
 		case m = <-answers:
-		case <-ctx.Done():
+		case <-waits:
 			return end{}, begun, cut(ctx, nil)
 		case <-timer.C:
 			return end{}, begun, cut(ctx, fmt.Errorf("NATS was silent for %s", patient))
