@@ -17,8 +17,8 @@ ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /almanac ./cmd/almanac
 
 FROM debian:bookworm-slim
-# docker-compose.yml makes its certificate with it.
-RUN apt-get update && apt-get install -y --no-install-recommends openssl && rm -rf /var/lib/apt/lists/*
+# docker-compose.yml makes its certificate with openssl; https:// and tls:// of elsewhere are trusted by the system's certificates.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates openssl && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/almanac almanac
 COPY --from=build /almanac /usr/local/bin/almanac
 USER almanac

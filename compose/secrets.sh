@@ -18,15 +18,9 @@ cat > nats.conf <<END
 server_name: almanac
 listen: 0.0.0.0:4222
 http: 127.0.0.1:8222
-max_payload: 1MB
 tls { cert_file: $out/tls.crt, key_file: $out/tls.key }
-jetstream {
-  store_dir: /data
-  # What is acknowledged is on disk. Almanac publishes frames, so it can afford it.
-  sync_interval: always
-  max_file_store: 50GB
-}
 END
+almanac config nats --server /data >> nats.conf
 almanac config nats > users.conf
 for user in $(sed -n 's/^ *user: //p' users.conf); do
   password=$(random)

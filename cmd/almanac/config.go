@@ -45,12 +45,17 @@ environment: ` + access.NATSPasswordKey(access.UserRouter) + ` is the router's. 
 in ALMANAC_NATS. First run ` + "`almanac setup`" + ` as the user setup: only it and the
 operator may make streams. SECURITY.md has the users as a table.
 
+With --server it prints the rest of what such a server needs: bounds that fit what the
+parts ask for, and a store in a directory of the server that is on disk before it is
+acknowledged. Listeners, TLS and routes are yours.
+
 With --print-url it prints the address of the up on the data directory instead, with
 the password of a user: the operator, or the one that --user names. Beyond loopback it
 is the address for other machines, whose programs trust the certificate's CA.`,
 		Example: `  ALMANAC_NATS=$(almanac config nats --print-url) ./my-program
   almanac config nats --print-url --user producer   # for a program that only sends
   almanac config nats > users.conf   # and: include users.conf
+  almanac config nats --server /var/lib/nats > server.conf
   ALMANAC_NATS=nats://setup:…@nats-1:4222 almanac setup
   ALMANAC_NATS=nats://router:…@nats-1:4222 almanac router`,
 		Args: arguments(0, 0),
@@ -60,6 +65,9 @@ is the address for other machines, whose programs trust the certificate's CA.`,
 				return err
 			}
 			text := access.NATSConfig()
+			if store, _ := cmd.Flags().GetString("server"); store != "" {
+				text = embedded.NATSServerConfig(store)
+			}
 			user, _ := cmd.Flags().GetString("user")
 			if url, _ := cmd.Flags().GetBool("print-url"); url {
 				if text, err = natsLogin(s.Data, user); err != nil {
@@ -73,7 +81,7 @@ is the address for other machines, whose programs trust the certificate's CA.`,
 			return err
 		}),
 	}
-	addFlags(natsUsers, switchFlag("print-url", "print the address of the NATS of the up on the data directory, with the password of a user"),
+	addFlags(natsUsers, textFlag("server", "print what the server needs beside users; its streams are in this directory"), switchFlag("print-url", "print the address of the NATS of the up on the data directory, with the password of a user"),
 		textFlag("user", "the user of --print-url, such as producer; by default operator"))
 	clickHouseUsers := &cobra.Command{
 		Use:   "clickhouse",
