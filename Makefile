@@ -38,7 +38,7 @@ BENCH_CHECK := end-to-end,log,disk
 # debuggers read, to link one of the hundred and some takes 3.2 s of CPU in place of 5.7. check has vetted all before.
 TEST     := ALMANAC_REQUIRE_ENGINE=1 go test -p 2 -timeout 40m -vet=off -ldflags='-s -w'
 # With the race detector a test of the whole costs twice the CPU: of ./integration make test runs those with many parts at
-# once that way, and all without it; make race runs all with it. The model is one goroutine a seed, which has no races.
+# once that way, and the others without it; make race runs all with it. The model is one goroutine a seed, which has no races.
 WHOLE    := ./integration ./cmd/almanac ./integration/inputs ./integration/browser ./integration/console
 RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline|TestEraseWhileEventsFlow|TestDocumentsJourney|TestTimersLeave|TestKeyedRequestIsStoredOnce|TestSchemaGrowsWhileEventsFlow|TestFreshOverLostConnections|TestTailResumes)$$
 # Of the faults make test runs those that take a minute and a half together, without the race detector, each part killed
@@ -104,7 +104,7 @@ up: setup build ## Build and run everything in one process; flags go in ARGS='â€
 test: need-compiler setup console check ## All tests against real servers: each package with the race detector, the whole without
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race $$(go list $(PKG) | grep -v -e /integration -e /cmd/almanac)
 	CGO_ENABLED=1 $(TEST) -parallel 4 -race -run '$(RACED)' ./integration
-	$(TEST) -parallel 6 $(WHOLE) ./integration/model/...
+	$(TEST) -parallel 6 -skip '$(RACED)' $(WHOLE) ./integration/model/...
 	$(TEST) ./integration/cluster
 	ALMANAC_KILL_CYCLES=10 $(TEST) -v -run '$(KILLS)' ./integration/faults
 	cd deploy && go test ./... # a module of its own
@@ -206,7 +206,7 @@ documents: setup ## Documents at full size: a million of them, kills of every pa
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS_WRITTEN=100000 ALMANAC_DOCUMENTS_KILLS=25 ALMANAC_DOCUMENTS_AWAY=10 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \
 	  go test -count 1 -timeout 60m -run '^TestDocuments' -v ./integration/faults
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS_KILLS=25 ALMANAC_DOCUMENTS_ERASED=10000 ALMANAC_DOCUMENTS_LOST=10000 \
-	  go test -count 1 -timeout 60m -run '^(TestDocumentPromisesUnderKills|TestEraseDocuments|TestRepairLostFront)$$' -v ./integration
+	  go test -count 1 -timeout 60m -run '^(TestDocumentPromisesUnderKills|TestDocumentsUnderKills|TestEraseDocuments|TestRepairLostFront)$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS=1000000 go test -count 1 -timeout 60m -run '^TestDocumentsAtSize$$' -v ./integration
 
 keyed: setup ## Keyed requests through 200 kills, fields, erasures and restarts of NATS; SEED=n repeats a plan

@@ -32,7 +32,7 @@ func meterTopic(t testing.TB, name string) schemas.Topic {
 // rollups runs what fills derived tables.
 func (e *env) rollups(change ...func(*rollups.Config)) (stop func()) {
 	e.t.Helper()
-	cfg := rollups.Config{Registry: e.registry(e.connect()), DB: e.sinkDB, Every: 100 * time.Millisecond, Hooks: rollups.Hooks{
+	cfg := rollups.Config{Registry: e.registry(e.connect()), DB: e.sinkDB, Every: 400 * time.Millisecond, Hooks: rollups.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { e.logf("rollups %s: %v", ref, err) },
 	}}
 	for _, c := range change {

@@ -60,7 +60,8 @@ func (a *acks) note(t testing.TB, id string, version uint64, body string) {
 // last is what a load returns; verify proves it.
 func TestDocumentsUnderKills(t *testing.T) {
 	t.Parallel()
-	const writers, docs, each, kills = 8, 400, 1500, 25
+	const writers, docs, each = 8, 400, 1500
+	kills := sized("ALMANAC_DOCUMENTS_KILLS", 5)
 	topic := docsTopic()
 	topic.Documents.HotFor = time.Second
 	e := start(t, topic)

@@ -330,7 +330,7 @@ func copyTopic() schemas.Topic {
 
 func (e *env) sinkOver(nc *nats.Conn, change func(*sinkConfig)) {
 	e.t.Helper()
-	cfg := sinkConfig{Config: sinks.Config{Registry: e.registryOver(nc), DB: e.sinkDB, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
+	cfg := sinkConfig{Config: sinks.Config{Registry: e.registryOver(nc), DB: e.sinkDB, Linger: 50 * time.Millisecond, Housekeeping: housekeeping, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { e.logf("sink %s: %v", ref, err) },
 	}}}
 	change(&cfg)

@@ -102,7 +102,7 @@ func runPart(spec string) error {
 	if p.Role == "cleaner" {
 		return runCleaner(ctx, cleaner.Config{Registry: reg, DB: db, MinAge: cleanerMinAge, Crash: crash})
 	}
-	run, err := withJanitor(ctx, nc, sinkConfig{Config: sinks.Config{Registry: reg, DB: db, Linger: 20 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Crash: crash, Hooks: sinks.Hooks{
+	run, err := withJanitor(ctx, nc, sinkConfig{Config: sinks.Config{Registry: reg, DB: db, Linger: 20 * time.Millisecond, Housekeeping: housekeeping, Crash: crash, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { _, _ = fmt.Fprintln(os.Stderr, ref, err) },
 	}}})
 	if err != nil {

@@ -45,7 +45,7 @@ func (b *box) inTheEnd(accepted uint64) (rep verify.Report) {
 }
 
 // The README's half minute, and the reports beside it.
-func TestJourney(t *testing.T) {
+func TestJourneyOfCommands(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up("--profile", "test")
