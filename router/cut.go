@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // fit compares EVENTS with the checkpoint, and moves the checkpoint to where the
@@ -21,7 +22,11 @@ func (l *lane) fit(ctx context.Context) error {
 	if l.front != "" { // a front that lost records lost documents or timers with them
 		return fmt.Errorf("%w: %s; run `almanac repair %s`", ErrRolledBack, why, l.topic)
 	}
-	if l.events.CachedInfo().Config.Replicas > 1 {
+	info, err := streams.Info(ctx, l.js, schemas.StreamEvents) // as it is now: copies may be given while a router runs
+	if err != nil {
+		return err
+	}
+	if info.Config.Replicas > 1 {
 		return fmt.Errorf("%w: %s; it has replicas, so nothing is changed: run `almanac repair %s` once all of them are back", ErrRolledBack, why, l.topic)
 	}
 	r, err := streams.Resume(ctx, l.js, l.filter, &l.cp, l.cfg.Registry.Taken)

@@ -22,7 +22,6 @@ import (
 type lane struct {
 	cfg    *Config
 	js     jetstream.JetStream
-	events jetstream.Stream
 	shards jetstream.Stream
 	self   string
 	// group, entries, pace and copies are the router's, for all its lanes.

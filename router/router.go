@@ -213,7 +213,7 @@ func (r *Router) work(ctx context.Context, id laneID, at *running) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
-			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace, copies: r.copies,
+			cfg: &cfg, js: r.js, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace, copies: r.copies,
 			source: laneSource(topic, topic.Front(), id.lane), active: map[schemas.Month]*shardState{},
 			started: &at.started,
 		}

@@ -242,7 +242,7 @@ func TestLostRefusalOfAStub(t *testing.T) {
 func TestRefusedByFormerLeader(t *testing.T) {
 	t.Parallel()
 	w, _ := open(t, Config{Timeout: maxWait})
-	w.replicated = true
+	w.saw(&jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 3}}) // copies were given while it runs
 	ctx := timeout(t)
 	lost := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
 	underWay := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequenceConstant}

@@ -28,8 +28,8 @@ type Writer struct {
 	stream string
 	cfg    Config
 	// replicated: a server that led the stream until it was paused may answer beside the one that
-	// leads it now, and refuse what that one stores.
-	replicated bool
+	// leads it now, and refuse what that one stores. Copies may be given while the writer runs: each look at the space sees them.
+	replicated atomic.Bool
 
 	inFlight *semaphore.Weighted // bytes of the writes that wait or are under way
 	rounds   chan struct{}       // groups under way
@@ -79,18 +79,24 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 	if cfg.Single < 0 {
 		cfg.Single = groupWrites
 	}
-	w := &Writer{js: js, stream: stream, cfg: cfg, replicated: info.Config.Replicas > 1, inFlight: newInFlight(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
+	w := &Writer{js: js, stream: stream, cfg: cfg, inFlight: newInFlight(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
 	w.clock.Local = cfg.Local
-	w.Had(info.State.LastSeq)
+	w.saw(info)
 	w.space = newSpace(func(ctx context.Context) (Use, error) {
 		info, err := streams.Info(ctx, js, stream)
 		if err != nil {
 			return Use{}, err
 		}
-		w.Had(info.State.LastSeq)
+		w.saw(info)
 		return useOf(info), nil
 	})
 	return w, nil
+}
+
+// saw takes what the stream's leader says of it.
+func (w *Writer) saw(info *jetstream.StreamInfo) {
+	w.replicated.Store(info.Config.Replicas > 1)
+	w.Had(info.State.LastSeq)
 }
 
 // Now returns the time of a change, unix ns: that of the NATS server, whatever the machine's clock says. A record is
@@ -209,12 +215,12 @@ func (w *Writer) resolve(ctx, write context.Context, f []fate, send func(wait ti
 				return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrCut, errors.Join(err, context.Cause(write)))
 			}
 			continue
-		case !unsure && refused(err) && !w.replicated:
+		case !unsure && refused(err) && !w.replicated.Load():
 			return 0, refusal(f[0].subject, err)
 		}
 		looking, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 		outcome, found, look := w.lookAll(looking, f, wait)
-		for began := time.Now(); w.replicated && streams.LostRace(err) && look == nil && outcome == absent && time.Since(began) < overlap; {
+		for began := time.Now(); w.replicated.Load() && streams.LostRace(err) && look == nil && outcome == absent && time.Since(began) < overlap; {
 			if look = backoff.Sleep(looking, lookPause); look == nil {
 				outcome, found, look = w.lookAll(looking, f, wait)
 			}
@@ -229,9 +235,9 @@ func (w *Writer) resolve(ctx, write context.Context, f []fate, send func(wait ti
 			return 0, fmt.Errorf("%w: %s", ErrConflict, f[0].subject)
 		case !unsure && refused(err):
 			return 0, refusal(f[0].subject, err)
-		case outcome == blurred, streams.LostRace(err) && !w.replicated:
+		case outcome == blurred, streams.LostRace(err) && !w.replicated.Load():
 			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f[0].subject, ErrUnknown)
-		case refused(err) && !incomplete(err) && !w.replicated:
+		case refused(err) && !incomplete(err) && !w.replicated.Load():
 			return 0, refusal(f[0].subject, err)
 		case write.Err() != nil:
 			return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrUnknown, context.Cause(write))
