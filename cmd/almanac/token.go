@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/internal/access"
@@ -24,12 +23,14 @@ func (a *app) tokenCommand() *cobra.Command {
 		Use:   "add NAME",
 		Short: "Make a token and print its secret, once",
 		Long: `Make a token and print its secret, once. The file holds a digest of it alone. What
-runs takes the token up within two seconds.
+runs takes the token up within two seconds. One with --subject has no secret: a
+certificate of the client says who it is.
 
 Roles: ` + roleHelp(),
 		Example: `  almanac token add api --write app,auth --expires 2027-11-01
   almanac token add grafana --read '*' --sql --from 10.0.0.0/8
-  almanac token add acme --read app --where "attributes.tenant = 'acme'"`,
+  almanac token add acme --read app --where "attributes.tenant = 'acme'"
+  almanac token add shipper --write app --subject CN=shipper,O=Acme`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.tokenAdd),
 	}
@@ -46,6 +47,7 @@ Roles: ` + roleHelp(),
 		fractionFlag("events-per-second", "`NUMBER` of events that it may send (default: no bound)"),
 		namesFlag("sql-topics", "`TOPICS`: asks SQL of these alone, by an account of its own that a ClickHouse server has by `config clickhouse`"),
 		textFlag("where", "`FILTER` of the rows that it reads, such as \"attributes.tenant = 'acme'\": = and IN, with AND and OR (default: all rows)"),
+		textFlag("subject", "`SUBJECT` of the client's certificate, such as CN=shipper,O=Acme, in place of a secret (with tls_client_ca)"),
 		textFlag("bytes-per-second", "`SIZE` that it may send, such as 10MiB (default: no bound)"),
 	)
 	ls := &cobra.Command{Use: "ls", Short: "List the tokens, without secrets", Args: arguments(0, 0), RunE: a.does(a.tokenList)}
@@ -53,9 +55,12 @@ Roles: ` + roleHelp(),
 	rm := &cobra.Command{Use: "rm NAME", Short: "Remove a token", Args: arguments(1, 1), RunE: a.does(a.tokenRemove)}
 	rotate := &cobra.Command{
 		Use: "rotate NAME", Short: "Give a token a new secret, and print it, once", Args: arguments(1, 1), RunE: a.does(a.tokenRotate),
-		Example: "  almanac token rotate api --overlap 24h",
+		Example: "  almanac token rotate api --overlap 24h\n  almanac token rotate api --expires 90d",
 	}
-	addFlags(rotate, orElse(textFlag("overlap", "`TIME` that the old secret stays valid"), "0s"))
+	addFlags(rotate,
+		orElse(textFlag("overlap", "`TIME` that the old secret stays valid"), "0s"),
+		textFlag("expires", "`TIME` when the new secret ends: a date such as 2027-11-01, or 90d from now (default: when the old one was to end)"),
+	)
 	for _, c := range []*cobra.Command{add, ls, rm, rotate} {
 		keyFlags(c.Flags(), "tokens_file")
 	}
@@ -87,6 +92,9 @@ func (a *app) tokenAdd(_ context.Context, cmd *cobra.Command, args []string) err
 	secret, id := access.NewSecret()
 	t := access.Token{Name: args[0], ID: id, Digest: access.DigestOf(secret)}
 	f := cmd.Flags()
+	if t.Subject, _ = f.GetString("subject"); t.Subject != "" {
+		t.ID, t.Digest = "", access.Digest{}
+	}
 	for _, r := range access.Rights {
 		if topics, err := f.GetStringSlice(string(r.Role)); err == nil && len(topics) > 0 {
 			t.Grants = append(t.Grants, access.Grant{Role: r.Role, Topics: topics})
@@ -134,23 +142,34 @@ func (a *app) tokenAdd(_ context.Context, cmd *cobra.Command, args []string) err
 		if tokenOf(all, t.Name) >= 0 {
 			return nil, usageError{fmt.Errorf("there is a token %q: `almanac token rotate %s` gives it a new secret, `almanac token rm %s` removes it", t.Name, t.Name, t.Name)}
 		}
+		if i := slices.IndexFunc(all, func(o access.Token) bool { return o.Subject != "" && o.Subject == t.Subject }); i >= 0 {
+			return nil, usageError{fmt.Errorf("token %q has the subject %s: a certificate is of one token", all[i].Name, t.Subject)}
+		}
 		return append(all, t), nil
 	})
 	if err != nil {
 		return err
+	}
+	if t.Subject != "" {
+		a.note("%q is who shows a certificate of %s, signed by the CA that tls_client_ca names; it has no secret", t.Name, t.Subject)
+		return nil
 	}
 	a.note("the secret of %q, shown once; %s has a digest of it", t.Name, path)
 	_, err = fmt.Fprintln(a.stdout, secret)
 	return err
 }
 
-// ends reads when a token ends: a date, a time, or a span from now.
+// ends reads when a token ends: a date, a time, or a span from now. What is past would make a secret that is refused at once.
 func ends(text string, now time.Time) (time.Time, error) {
 	if d, ok := parseSpan(text); ok && d > 0 {
 		return now.Add(d).UTC().Truncate(time.Second), nil
 	}
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if at, err := time.Parse(layout, text); err == nil {
+		at, err := time.Parse(layout, text)
+		if err == nil && !at.After(now) {
+			return at, fmt.Errorf("%q is past: the secret would be refused at once", text)
+		}
+		if err == nil {
 			return at, nil
 		}
 	}
@@ -190,94 +209,4 @@ func (a *app) tokenRemove(_ context.Context, cmd *cobra.Command, args []string) 
 		a.note("removed %q; what runs refuses it within two seconds", args[0])
 	}
 	return err
-}
-
-func (a *app) tokenRotate(_ context.Context, cmd *cobra.Command, args []string) error {
-	path, err := tokensFile(cmd)
-	if err != nil {
-		return err
-	}
-	text, _ := cmd.Flags().GetString("overlap")
-	overlap, ok := parseSpan(text)
-	if !ok || overlap < 0 {
-		return usageError{fmt.Errorf("--overlap: %q is not a span such as 24h", text)}
-	}
-	secret, id := access.NewSecret()
-	err = keep.Change(path, func(all []access.Token) ([]access.Token, error) {
-		i := tokenOf(all, args[0])
-		if i < 0 {
-			return nil, noToken(args[0], all)
-		}
-		next, old := all[i], &all[i]
-		next.ID, next.Digest = id, access.DigestOf(secret)
-		end := time.Now().Add(overlap).UTC().Truncate(time.Second)
-		if old.Expires.IsZero() || end.Before(old.Expires) {
-			old.Expires = end
-		}
-		if overlap == 0 {
-			all = slices.DeleteFunc(all, func(t access.Token) bool { return t.Name == args[0] })
-		}
-		return append(all, next), nil
-	})
-	if err != nil {
-		return err
-	}
-	a.note("the new secret of %q, shown once; the old one is valid for %s more", args[0], overlap)
-	_, err = fmt.Fprintln(a.stdout, secret)
-	return err
-}
-
-// tokenRow is a token as lists show it.
-type tokenRow struct {
-	Name    string   `json:"name"`
-	ID      string   `json:"id"`
-	Roles   []string `json:"roles"`
-	Expires string   `json:"expires,omitempty"`
-	From    []string `json:"from,omitempty"`
-	Ended   bool     `json:"ended,omitempty"`
-	Where   string   `json:"where,omitempty"`
-}
-
-func (a *app) tokenList(_ context.Context, cmd *cobra.Command, _ []string) error {
-	path, err := tokensFile(cmd)
-	if err != nil {
-		return err
-	}
-	all, err := keep.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	rows := make([]tokenRow, len(all))
-	for i := range all {
-		rows[i] = rowOf(&all[i], time.Now())
-	}
-	return printRows(a, cmd, rows, func() table.Writer {
-		t := newTable("name", "id", "roles", "expires", "from", "where")
-		for _, r := range rows {
-			end := r.Expires
-			if r.Ended {
-				end += " (ended)"
-			}
-			t.AppendRow(table.Row{r.Name, r.ID, strings.Join(r.Roles, " "), end, strings.Join(r.From, " "), r.Where})
-		}
-		return t
-	})
-}
-
-func rowOf(t *access.Token, now time.Time) tokenRow {
-	r := tokenRow{Name: t.Name, ID: t.ID, Where: t.Where}
-	for _, g := range t.Grants {
-		role := string(g.Role)
-		if len(g.Topics) > 0 {
-			role += ":" + strings.Join(g.Topics, ",")
-		}
-		r.Roles = append(r.Roles, role)
-	}
-	if !t.Expires.IsZero() {
-		r.Expires, r.Ended = t.Expires.Format(time.RFC3339), !now.Before(t.Expires)
-	}
-	for _, n := range t.From {
-		r.From = append(r.From, n.String())
-	}
-	return r
 }

@@ -31,11 +31,18 @@ func ReadFile(path string) ([]access.Token, error) {
 	return all, nil
 }
 
-// WriteFile replaces a file of tokens at once: a reader sees the old one or the new one.
+// WriteFile replaces a file of tokens at once: a reader sees the old one or the new one. What could not be read again is not
+// written, for it would be the end of all tokens at the next start.
 func WriteFile(path string, all []access.Token) error {
 	text, err := access.Text(all)
+	if err == nil {
+		_, err = access.Parse(text)
+	}
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it would have %d bytes, at most %d: remove tokens that ended, `almanac token rm NAME`", len(text), maxFile)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s is left as it was: %w", path, err)
 	}
 	return replace(path, text)
 }

@@ -121,6 +121,38 @@ func TestFileIsTakenWhole(t *testing.T) {
 	})
 }
 
+// A set that could not be read again leaves the file as it was.
+func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	_, a := token("a")
+	if err := WriteFile(path, []access.Token{a}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, roleless := a, a
+	both.Subject, roleless.Grants = "CN=a", nil
+	both.Digest = access.Digest{}
+	for name, all := range map[string][]access.Token{"an id and a subject": {both}, "without a role": {roleless}, "one id twice": {a, a}} {
+		t.Run(name, func(t *testing.T) {
+			for what, err := range map[string]error{
+				"WriteFile": WriteFile(path, all),
+				"Change":    Change(path, func([]access.Token) ([]access.Token, error) { return all, nil }),
+			} {
+				if !errors.Is(err, access.ErrToken) || !strings.Contains(err.Error(), "is left as it was") {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+				t.Errorf("%v, and the file is\n%s", err, after)
+			}
+		})
+	}
+}
+
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
