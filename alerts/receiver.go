@@ -21,7 +21,7 @@ type Receiver struct {
 	Form string `json:"form,omitempty" yaml:"form"`
 	// RoutingKey is the integration key of a PagerDuty service.
 	RoutingKey string `json:"routing_key,omitempty" yaml:"routing_key"`
-	// Secret names a secret of the operator's timers_secrets, which signs; empty: nothing signs.
+	// Secret names a secret of the operator's timers_secrets for the topic alert_calls, which signs; empty: nothing signs.
 	Secret string `json:"secret,omitempty" yaml:"secret"`
 }
 

@@ -44,7 +44,7 @@ secrets:
     tokens.yaml: "tokens: []"
     nats-ca.crt: CA of NATS
     clickhouse-ca.crt: CA of ClickHouse
-    timers-secrets: shop=whsec_c2VjcmV0
+    timers-secrets: shop@shop=whsec_c2VjcmV0
     pii-key: 0123456789abcdef
   with: [nats-ca.crt, clickhouse-ca.crt, timers-secrets, pii-key]
 tls: {cert: certificate, key: its key}

@@ -28,7 +28,7 @@ import (
 func marked(mark string) map[string]string {
 	return map[string]string{
 		"pii_key":        mark + "0123456789abcdef",
-		"timers_secrets": "a=whsec_" + mark + "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",
+		"timers_secrets": "a@*=whsec_" + mark + "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",
 		"token":          "alm_aaaaaa_" + mark + strings.Repeat("A", 26-len(mark)),
 		"nats":           "nats://u:" + mark + "@127.0.0.1:1",
 		"clickhouse":     "http://u:" + mark + "@127.0.0.1:1/almanac",

@@ -234,7 +234,7 @@ var keys = []key{
 		s.TimersAllowCIDRs, err = callback.ParseRanges(v)
 		return err
 	}},
-	{name: "timers_secrets", secret: true, usage: "`SECRETS` that sign callbacks: NAME=whsec_…,whsec_…;NAME@TOPIC,TOPIC=whsec_…, where groups of those topics alone may name it", set: func(s *settings, v string) (err error) {
+	{name: "timers_secrets", secret: true, usage: "`SECRETS` that sign callbacks: NAME@TOPIC,TOPIC=whsec_…,whsec_…;NAME@*=whsec_…, where groups of those topics alone, or of every topic, may name it", set: func(s *settings, v string) (err error) {
 		s.TimersSecrets, err = callback.ParseSecrets(v)
 		return err
 	}},

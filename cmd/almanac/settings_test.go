@@ -104,7 +104,7 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.env = append(b.env, "ALMANAC_CLICKHOUSE_FILE="+b.write("dsn", "http://almanac:hush@db:8123/almanac\n"), "ALMANAC_NATS=nats://hush@one,nats://u:hush@two",
-		"ALMANAC_PII_KEY=hush0123456789abcdef", "ALMANAC_TOKEN=hush", "ALMANAC_TIMERS_SECRETS=hush=whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",
+		"ALMANAC_PII_KEY=hush0123456789abcdef", "ALMANAC_TOKEN=hush", "ALMANAC_TIMERS_SECRETS=hush@*=whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",
 		`ALMANAC_TOKENS=tokens: [{name: hush, id: aaaaaa, hash: "sha256:`+strings.Repeat("ab", 32)+`", sql: true}]`)
 	text := b.ok("", "config", "show", "-o", "ndjson")
 	contains(t, text, `"origin":"ALMANAC_CLICKHOUSE_FILE"`, "db:8123", "@two")
@@ -127,12 +127,12 @@ func TestOwnFlagIsNoSetting(t *testing.T) {
 func TestPasswordsInFlags(t *testing.T) {
 	t.Parallel()
 	for args, warned := range map[string]bool{
-		"--clickhouse http://almanac:hush@127.0.0.1:1/almanac":      true,
-		"--clickhouse http://127.0.0.1:1/almanac":                   false,
-		"--nats nats://u:hush@127.0.0.1:1":                          true,
-		"--nats nats://token@127.0.0.1:1":                           true,
-		"--nats nats://127.0.0.1:1":                                 false,
-		"--timers-secrets a=whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0": true,
+		"--clickhouse http://almanac:hush@127.0.0.1:1/almanac":        true,
+		"--clickhouse http://127.0.0.1:1/almanac":                     false,
+		"--nats nats://u:hush@127.0.0.1:1":                            true,
+		"--nats nats://token@127.0.0.1:1":                             true,
+		"--nats nats://127.0.0.1:1":                                   false,
+		"--timers-secrets a@*=whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0": true,
 	} {
 		b := newBox(t, "ALMANAC_PII_KEY=0123456789abcdef")
 		r := b.run("", append([]string{"config", "show"}, strings.Fields(args)...)...)

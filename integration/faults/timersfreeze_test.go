@@ -32,7 +32,7 @@ func frozenSecrets() (out string) {
 		if out != "" {
 			out += ";"
 		}
-		out += g + "=whsec_" + base64.StdEncoding.EncodeToString(frozenKey(g))
+		out += g + "@*=whsec_" + base64.StdEncoding.EncodeToString(frozenKey(g))
 	}
 	return out
 }

@@ -42,7 +42,10 @@ type Group struct {
 // DetailBytes is how much of an answer a group may keep.
 const DetailBytes = 200
 
-var secretRule = regexp.MustCompile(`^[a-z0-9_-]{0,63}$`)
+var secretRule = regexp.MustCompile(`^[a-z0-9_-]{1,63}$`)
+
+// SecretName reports whether a group can name such a secret.
+func SecretName(name string) bool { return secretRule.MatchString(name) }
 
 // Validate refuses a group whose settings cannot be.
 func (g *Group) Validate() error {
@@ -58,7 +61,7 @@ func (g *Group) Validate() error {
 	if g.MaxConcurrent < 0 || g.MaxPerSecond < 0 || g.MaxPending < 0 || g.MaxBytes < 0 {
 		return refuse(CodeGroup, "max_concurrent, max_per_second, max_pending and max_bytes must not be negative")
 	}
-	if !secretRule.MatchString(g.SecretRef) {
+	if g.SecretRef != "" && !SecretName(g.SecretRef) {
 		return refuse(CodeSecret, "secret %q must match [a-z0-9_-]{1,63}", g.SecretRef)
 	}
 	if !slices.Contains([]string{"", AnswerJSON, AnswerStatus}, g.Answer) {

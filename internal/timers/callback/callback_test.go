@@ -38,7 +38,7 @@ func server(t *testing.T, h http.HandlerFunc) string {
 }
 
 func TestCallSaysWhoAndWhat(t *testing.T) {
-	secrets, err := ParseSecrets("mails=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw,whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; other=whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	secrets, err := ParseSecrets("mails@timers=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw,whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; other@*=whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestCallSaysWhoAndWhat(t *testing.T) {
 
 // TestBarePayload holds that a payload which is to be the whole body is, byte by byte, under the same headers.
 func TestBarePayload(t *testing.T) {
-	secrets, err := ParseSecrets("mails=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	secrets, err := ParseSecrets("mails@timers=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestBarePayload(t *testing.T) {
 
 // TestSignatureVector is the example of the Standard Webhooks specification.
 func TestSignatureVector(t *testing.T) {
-	s, err := ParseSecrets("k=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	s, err := ParseSecrets("k@*=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestSignatureVector(t *testing.T) {
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
-	for _, bad := range []string{"k", "k=whsec_!!!", "k=whsec_AAAA", "=whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"} {
+	for _, bad := range []string{"k", "k@*", "k@*=whsec_!!!", "k@*=whsec_AAAA", "=whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "@*=whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"} {
 		if _, err := ParseSecrets(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
@@ -257,7 +257,7 @@ func TestConnectionsFollowTheBound(t *testing.T) {
 func TestSecretsOfTopics(t *testing.T) {
 	t.Parallel()
 	const key = "=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	s, err := ParseSecrets("any" + key + ";pager@alert_calls, shop" + key)
+	s, err := ParseSecrets("any@*" + key + ";pager@alert_calls, shop" + key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,9 +272,26 @@ func TestSecretsOfTopics(t *testing.T) {
 			t.Errorf("%s in %q: %q, %v", c.name, c.topic, got, err)
 		}
 	}
-	for _, bad := range []string{"a@" + key, "a@shop," + key, "a@b c" + key, "@shop" + key, "a" + key + ";a@shop" + key} {
+	for _, bad := range []string{"a@" + key, "a@shop," + key, "a@b c" + key, "@shop" + key, "a@*" + key + ";a@shop" + key, "a@*,shop" + key, "a@shop,*" + key, "a@**" + key, "a" + key + ";a@shop" + key, "a" + key} {
 		if _, err := ParseSecrets(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
+	}
+	for _, unnamed := range []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw==", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw=", "whsec_mfkq9r8g@shop" + key} {
+		if _, err := ParseSecrets(unnamed); err == nil || strings.Contains(strings.ToLower(err.Error()), "mfkq9r8g") {
+			t.Errorf("a secret without a name: %v", err)
+		}
+	}
+	_, err = ParseSecrets("one" + key + ";two@shop" + key + ";three" + key + ";one" + key)
+	if err == nil {
+		t.Fatal("secrets without topics are taken")
+	}
+	for _, says := range []string{"one, three name no topics", "one@TOPIC,TOPIC=whsec_", "one@*=whsec_"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("no %q in %v", says, err)
+		}
+	}
+	if strings.Contains(err.Error(), "MfKQ9r8G") {
+		t.Errorf("a key is in %v", err)
 	}
 }

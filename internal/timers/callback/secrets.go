@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // ErrSecret: a group names a secret that the operator did not give, or one cannot be read.
@@ -28,29 +29,37 @@ type Secrets map[string]secret
 
 // secret is what a name stands for.
 type secret struct {
-	// topics are those whose groups may name it; none: those of all topics. Who may declare groups of a topic and create timers there has
-	// whatever it likes signed by each secret that the topic may name.
+	// topics are those whose groups may name it, or everyTopic alone. Who may declare groups of a topic and create timers there has
+	// whatever it likes signed by each secret that the topic may name, so each secret says its topics.
 	topics []string
 	// keys are two while one is rotated: a callback has a signature of each.
 	keys [][]byte
 }
 
-// ParseSecrets reads NAME=whsec_…,whsec_… or NAME@TOPIC,TOPIC=whsec_… of several names, separated by semicolons or lines.
+// everyTopic in place of topics says that groups of every topic may name a secret.
+const everyTopic = "*"
+
+// ParseSecrets reads NAME@TOPIC,TOPIC=whsec_…,whsec_… or NAME@*=whsec_… of several names, separated by semicolons or lines.
 func ParseSecrets(text string) (Secrets, error) {
 	out := Secrets{}
+	var unbound []string // names without topics
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
 		of, list, ok := strings.Cut(part, "=")
 		name, topics, bound := strings.Cut(strings.TrimSpace(of), "@")
-		if !ok || name == "" {
-			return nil, errors.New("a callback secret is not NAME=whsec_… or NAME@TOPIC=whsec_…")
+		topics = strings.TrimSpace(topics)
+		if !ok || !timer.SecretName(name) || strings.HasPrefix(name, secretPrefix) { // which may be the secret itself: it is not said
+			return nil, errors.New("a callback secret is not NAME@TOPIC=whsec_… or NAME@*=whsec_…, with a name of [a-z0-9_-]{1,63}")
+		}
+		if !bound && !slices.Contains(unbound, name) {
+			unbound = append(unbound, name)
 		}
 		var one secret
 		for topic := range strings.SplitSeq(topics, ",") {
-			if topic = strings.TrimSpace(topic); bound && schemas.ValidateTopicName(topic) != nil {
-				return nil, fmt.Errorf("the callback secret %q is for %q, which is not a topic's name", name, topic)
+			if topic = strings.TrimSpace(topic); bound && topics != everyTopic && schemas.ValidateTopicName(topic) != nil {
+				return nil, fmt.Errorf("the callback secret %q is for %q, which is not a topic's name, nor %s alone", name, topic, everyTopic)
 			} else if bound {
 				one.topics = append(one.topics, topic)
 			}
@@ -70,6 +79,9 @@ func ParseSecrets(text string) (Secrets, error) {
 		}
 		out[name] = one
 	}
+	if len(unbound) > 0 {
+		return nil, fmt.Errorf("the callback secrets %s name no topics, and whoever declares a group of any topic would have what it likes signed by them: name those whose groups may use one, as %s@TOPIC,TOPIC=whsec_…, or %s@%s=whsec_… for every topic", strings.Join(unbound, ", "), unbound[0], unbound[0], everyTopic)
+	}
 	return out, nil
 }
 
@@ -77,11 +89,11 @@ func ParseSecrets(text string) (Secrets, error) {
 // may name.
 func (s Secrets) Sign(topic, name, id string, at time.Time, body []byte) (string, error) {
 	one := s[name]
-	if len(one.topics) > 0 && !slices.Contains(one.topics, topic) {
+	if len(one.keys) > 0 && !slices.Contains(one.topics, everyTopic) && !slices.Contains(one.topics, topic) {
 		return "", fmt.Errorf("%w: %q is not for topic %q; add the topic to it in timers_secrets of the dispatcher, as %s@TOPIC,TOPIC=whsec_…, or have the group name another", ErrSecret, name, topic, name)
 	}
 	if len(one.keys) == 0 {
-		return "", fmt.Errorf("%w: %q; name it in timers_secrets of the dispatcher", ErrSecret, name)
+		return "", fmt.Errorf("%w: %q; name it in timers_secrets of the dispatcher, as %s@TOPIC=whsec_…", ErrSecret, name, name)
 	}
 	var out []string
 	for _, key := range one.keys {
