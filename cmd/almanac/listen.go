@@ -32,6 +32,8 @@ type opener struct {
 	tokens *keep.Keeper
 	// ends are when the certificates in use end, by the setting that names them.
 	ends map[string]func() time.Time
+	// missing are how many of them are not issued yet.
+	missing map[string]func() int
 	// opened are all files that are followed, until close.
 	opened []*certs.Files
 }
@@ -53,7 +55,7 @@ func newOpener(s *settings, log zerolog.Logger) (*opener, error) {
 
 // openerOf reads certificates. Those that are issued are kept in a directory.
 func openerOf(s *settings, log zerolog.Logger, tokens *keep.Keeper, dir string) (d *opener, err error) {
-	d = &opener{s: s, log: log, tokens: tokens, ends: map[string]func() time.Time{}}
+	d = &opener{s: s, log: log, tokens: tokens, ends: map[string]func() time.Time{}, missing: map[string]func() int{}}
 	if s.asksLoopback() && slices.Contains(s.Insecure, insecureNoAuth) {
 		return nil, configError{errors.New("loopback_tokens asks every client for a token, and insecure: no-auth asks none: leave one of the two out")}
 	}
@@ -78,7 +80,7 @@ func (d *opener) openIssuer(dir string) error {
 	if err != nil {
 		return configError{fmt.Errorf("acme_hosts: %w", err)}
 	}
-	d.issuer, d.certs, d.ends["acme"] = i, i, i.Ends
+	d.issuer, d.certs, d.ends["acme"], d.missing["acme"] = i, i, i.Ends, i.Missing
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func TestScrape(t *testing.T) {
 	of("tables", append(ofTables(topics, []tables.Size{{Table: "app"}}), metrics.DiskFree.Is(1), metrics.DiskTotal.Is(2)))
 	of("alerts", ofRules(topics, []alerts.TopicStatus{{Topic: "app", Rules: 1}}, time.Now()))
 	r.Read(Ready(func(context.Context) bool { return true }))
-	r.Read(Certificates(map[string]func() time.Time{"tls": time.Now}))
+	r.Read(Certificates(map[string]func() time.Time{"tls": time.Now, "acme": func() time.Time { return time.Time{} }}, map[string]func() int{"acme": func() int { return 1 }}))
 	w := httptest.NewRecorder()
 	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -119,4 +120,18 @@ func names(m *dto.Metric) (out []string) {
 		out = append(out, l.GetName())
 	}
 	return out
+}
+
+// A listener whose certificate is not issued yet has no end, which would be one that is long past, and is counted as missing.
+func TestCertificatesThatAreMissing(t *testing.T) {
+	t.Parallel()
+	ends := time.Now().Add(time.Hour)
+	source := Certificates(
+		map[string]func() time.Time{"tls": func() time.Time { return ends }, "acme": func() time.Time { return time.Time{} }},
+		map[string]func() int{"acme": func() int { return 2 }})
+	got, err := source.Read(t.Context())
+	want := []metrics.Sample{metrics.CertEnds.Is(unix(ends), "tls"), metrics.CertsMissing.Is(2, "acme")}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
@@ -44,7 +46,9 @@ type Config struct {
 	Directory string
 	// Roots are whom the requests to the authority trust; nil: whom the system trusts.
 	Roots *x509.CertPool
-	// OnError hears why a certificate was not issued; nil: it is not heard.
+	// Every is how often a certificate is looked at once it was issued. Default an hour.
+	Every time.Duration
+	// OnError hears why a certificate was not issued or renewed; nil: it is not heard.
 	OnError func(error)
 }
 
@@ -52,6 +56,7 @@ type Config struct {
 type Issuer struct {
 	cfg   Config
 	m     *autocert.Manager
+	last  *lastCause // of the requests to the authority
 	serve sync.Once
 	stop  context.CancelFunc
 	ctx   context.Context //nolint:containedctx // of the goroutine that Serving begins
@@ -68,6 +73,9 @@ func Check(hosts []string, directory string) error {
 	}
 	for _, h := range hosts {
 		u, err := url.Parse("https://" + h)
+		if strings.ContainsFunc(h, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return fmt.Errorf("%q is not a host name as clients ask for it: write it in punycode, as xn--…", h)
+		}
 		if err != nil || u.Hostname() != h || strings.ContainsAny(h, "*_") || net.ParseIP(h) != nil || !strings.Contains(strings.Trim(h, "."), ".") {
 			return fmt.Errorf("%q is not a host name that a certificate can be issued for, such as logs.example.com", h)
 		}
@@ -89,20 +97,32 @@ func Open(cfg Config) (*Issuer, error) {
 	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil { //nolint:gosec // a directory of its owner alone
 		return nil, fmt.Errorf("the directory of the certificates: %w", err)
 	}
+	cfg.Hosts = asked(cfg.Hosts)
 	if cfg.OnError == nil {
 		cfg.OnError = func(error) {}
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, IdleConnTimeout: askWait}
-	i := &Issuer{cfg: cfg, ends: map[string]time.Time{}}
+	cfg.Every = cmp.Or(cfg.Every, look)
+	i := &Issuer{cfg: cfg, last: &lastCause{next: transport}, ends: map[string]time.Time{}}
 	i.m = &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(cfg.Dir), HostPolicy: autocert.HostWhitelist(cfg.Hosts...),
 		Client: &acme.Client{
 			DirectoryURL: cmp.Or(cfg.Directory, acme.LetsEncryptURL), UserAgent: "almanac",
-			HTTPClient: &http.Client{Transport: transport, Timeout: askWait},
+			HTTPClient: &http.Client{Transport: i.last, Timeout: askWait},
 		},
 	}
 	i.ctx, i.stop = context.WithCancel(context.Background())
 	return i, nil
+}
+
+// asked are hosts as clients ask for them, each once.
+func asked(hosts []string) (out []string) {
+	for _, h := range hosts {
+		if h = strings.ToLower(strings.TrimSuffix(h, ".")); !slices.Contains(out, h) {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // Serving says that a listener serves TLS from now on, so that the authority can prove the names.
@@ -117,13 +137,13 @@ func (i *Issuer) Serving() {
 // Close ends the tries. TLS goes on with what was issued. A request to the authority that is under way is not waited for.
 func (i *Issuer) Close() { i.stop() }
 
-// obtain has the certificate of a host loaded or issued.
+// obtain has the certificate of a host loaded or issued, and then watches that it is renewed.
 func (i *Issuer) obtain(host string) {
 	wait := backoff.Backoff{Least: leastWait, Most: mostWait}
 	for i.ctx.Err() == nil {
-		pair, err := i.m.GetCertificate(modern(host))
+		_, err := i.current(host)
 		if err == nil {
-			i.has(host, pair)
+			i.watch(host)
 			return
 		}
 		if i.ctx.Err() == nil {
@@ -169,15 +189,25 @@ func (i *Issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", ErrHost, host)
 	}
-	pair, err := i.m.GetCertificate(modern(host))
-	if err == nil {
-		i.has(host, pair)
-	}
-	return pair, err
+	return i.current(host)
 }
 
-// Ends returns when the first of the certificates in use ends; zero while there is none.
+// Missing returns how many hosts have no certificate yet.
+func (i *Issuer) Missing() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.cfg.Hosts) - len(i.ends)
+}
+
+// Ends returns when the first of the certificates in use ends; zero while there is none. One that was renewed counts before a client
+// was shown it.
 func (i *Issuer) Ends() (first time.Time) {
+	i.mu.Lock()
+	hosts := slices.Collect(maps.Keys(i.ends))
+	i.mu.Unlock()
+	for _, host := range hosts {
+		_, _ = i.current(host) // without one the end is that of the last
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, end := range i.ends {

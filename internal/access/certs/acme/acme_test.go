@@ -72,7 +72,7 @@ func TestIssued(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := make(chan error, 100)
-	cfg := Config{Hosts: []string{host, other}, Dir: filepath.Join(t.TempDir(), "acme"), Directory: a.Directory, Roots: roots, OnError: func(err error) { failed <- err }}
+	cfg := Config{Hosts: []string{host, strings.ToUpper(other) + ".", other}, Dir: filepath.Join(t.TempDir(), "acme"), Directory: a.Directory, Roots: roots, OnError: func(err error) { failed <- err }}
 	i, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +86,12 @@ func TestIssued(t *testing.T) {
 	if n := a.Asked.Load(); n != 0 || !i.Ends().IsZero() {
 		t.Errorf("the authority was asked %d times because of a client; the end is %s", n, i.Ends())
 	}
+	if n := i.Missing(); n != 2 {
+		t.Errorf("%d hosts lack a certificate at the start", n)
+	}
 	i.Serving()
 	i.Serving()
-	i.wg.Wait()
+	issued(t, i)
 	select {
 	case err := <-failed:
 		t.Fatal(err)
@@ -127,11 +130,30 @@ func TestIssued(t *testing.T) {
 	}
 	defer again.Close()
 	again.Serving()
-	again.wg.Wait()
+	issued(t, again)
 	l = listen(t, "127.0.0.1:0")
 	serve(t, l, again.TLS())
 	if _, err := shown(l.Addr().String(), a.Trust(other)); err != nil {
 		t.Errorf("after a restart without the authority: %v", err)
+	}
+}
+
+// issued waits until each host has a certificate.
+func issued(t *testing.T, i *Issuer) {
+	t.Helper()
+	until(t, "a certificate of each host", func() bool { return i.Missing() == 0 })
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("no %s", what)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 
@@ -210,7 +232,7 @@ func TestStrangersAtTheChallenge(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	for _, h := range []string{"", "localhost", "127.0.0.1", "::1", "*.example.com", "a_b.example.com", "logs.example.com:443", "logs.example.com/x", "x@logs.example.com"} {
+	for _, h := range []string{"", "localhost", "127.0.0.1", "::1", "*.example.com", "a_b.example.com", "logs.example.com:443", "logs.example.com/x", "x@logs.example.com", "bücher.example.com"} {
 		if err := Check([]string{h}, ""); err == nil {
 			t.Errorf("%q may be a host", h)
 		}

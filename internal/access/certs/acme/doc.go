@@ -5,7 +5,8 @@
 //	host names ──▶ Issuer ──▶ authority (order, challenge tls-alpn-01, certificate) ──▶ Dir ──▶ TLS of the next connection
 //
 // golang.org/x/crypto/acme/autocert does it. The account, the certificates and their keys are files of mode 0600 in a directory
-// of mode 0700, so that a restart asks for nothing. A certificate is renewed 30 days before its end. The authority proves that the
+// of mode 0700, so that a restart asks for nothing. A certificate is renewed 30 days before its end, or with a third of its life
+// left where that is less. The authority proves that the
 // names are ours by a connection to their port 443, which must lead to one of the listeners.
 //
 // # Bounds
@@ -16,5 +17,7 @@
 //
 // # Failures
 //
-// OnError hears why there is no certificate yet. Certificates that are there stay in use while the authority is away.
+// OnError hears why there is no certificate yet. Certificates that are there stay in use while the authority is away. Autocert tries a
+// renewal again after 30 to 60 minutes and tells no one why it failed. So each host is looked at every hour: where a third of the time
+// for a renewal is over, OnError hears the last refusal of the authority, once a day. Missing and Ends are for metrics and alerts.
 package acme

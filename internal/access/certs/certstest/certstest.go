@@ -41,8 +41,8 @@ func (ca *CA) Pool() *x509.CertPool {
 	return p
 }
 
-// Issue returns a certificate of 127.0.0.1 and localhost, for servers and clients, that ends then.
-func (ca *CA) Issue(tb testing.TB, name string, ends time.Time) (cert, key []byte) {
+// Issue returns a certificate of 127.0.0.1, localhost and the hosts, for servers and clients, that ends then.
+func (ca *CA) Issue(tb testing.TB, name string, ends time.Time, hosts ...string) (cert, key []byte) {
 	tb.Helper()
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
@@ -51,7 +51,7 @@ func (ca *CA) Issue(tb testing.TB, name string, ends time.Time) (cert, key []byt
 	k := newKey(tb)
 	cert = signed(tb, &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: ends,
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: append([]string{"localhost"}, hosts...), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, ca, &k.PublicKey)
 	der, err := x509.MarshalECPrivateKey(k)
