@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/internal/access"
-	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/ops/export"
 	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
@@ -63,18 +62,4 @@ func (n *processNumbers) exporter(s *settings, log zerolog.Logger) part {
 		}
 		return e.Run(ctx)
 	})
-}
-
-// refused counts why tokens, certificates and rights are refused, and logs of secrets and certificates why, a few times a minute.
-func (n *processNumbers) refused(log zerolog.Logger) gateway.OnRefused {
-	again := newRationer()
-	return func(reason access.Reason, why string) {
-		n.inputs().Refused(string(reason))
-		if why == "" {
-			return
-		}
-		if more, ok := again.pass("tokens " + string(reason)); ok {
-			log.Warn().Str("why", why).Int("more", more).Msg("a token was refused")
-		}
-	}
 }

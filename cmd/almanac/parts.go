@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -225,45 +224,4 @@ func sayAgreed(log zerolog.Logger, did erasure.Agreed) {
 	if len(did.Again) > 0 {
 		log.Warn().Strs("erasures", did.Again).Msg("ClickHouse or the streams were restored from a copy from before these erasures: carried out again")
 	}
-}
-
-// rationer lets one message of a kind through in a while: a fault that comes a
-// hundred times a second is told once, with how often it was held back.
-type rationer struct {
-	mu   sync.Mutex
-	seen map[string]*ration
-}
-
-type ration struct {
-	at   time.Time
-	held int
-}
-
-const (
-	// rationPeriod is how far apart errors of a kind are written: a dozen lines a minute, with how many were held back.
-	rationPeriod = 5 * time.Second
-	// maxRations bounds the kinds remembered; past it all are forgotten.
-	maxRations = 1000
-)
-
-func newRationer() *rationer { return &rationer{seen: map[string]*ration{}} }
-
-func (r *rationer) pass(kind string) (held int, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	s := r.seen[kind]
-	if s == nil {
-		if len(r.seen) >= maxRations {
-			clear(r.seen)
-		}
-		r.seen[kind] = &ration{at: now}
-		return 0, true
-	}
-	if now.Sub(s.at) < rationPeriod {
-		s.held++
-		return 0, false
-	}
-	held, s.at, s.held = s.held, now, 0
-	return held, true
 }

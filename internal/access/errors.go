@@ -22,12 +22,46 @@ func Reasons() []Reason {
 	return []Reason{ReasonMalformed, ReasonUnknown, ReasonWrong, ReasonExpired, ReasonNetwork, ReasonCertificate, ReasonNone, ReasonDenied}
 }
 
-// unauthenticated is ErrUnauthenticated with a reason that its text does not tell.
-type unauthenticated struct{ reason Reason }
+// Remedy says what the operator does about it. The name is that of the token, which is empty where none is known.
+func (r Reason) Remedy(name string) string {
+	switch r {
+	case ReasonMalformed, ReasonUnknown, ReasonWrong:
+		return "give that client a secret that `almanac token add` or `almanac token rotate` printed, or close its network off before the listener"
+	case ReasonExpired:
+		return "`almanac token rotate " + name + " --expires 90d` gives it a new secret; a certificate is renewed by its CA"
+	case ReasonNetwork:
+		return "add its network to from of the token in tokens_file, where the client is yours"
+	case ReasonCertificate:
+		return "`almanac token add NAME --subject SUBJECT` makes a token of it, where the client is yours"
+	case ReasonDenied:
+		return "give that client a token that has the role, where it is to do this"
+	default:
+		return "give that client a token, where it is yours"
+	}
+}
+
+// unauthenticated is ErrUnauthenticated with a reason, and the name of the token where it is known, that its text does not tell.
+type unauthenticated struct {
+	reason Reason
+	name   string
+}
 
 func (*unauthenticated) Error() string { return ErrUnauthenticated.Error() }
 
 func (*unauthenticated) Is(err error) bool { return err == ErrUnauthenticated }
+
+// NameOf returns the name of the known token that an error of this package refuses; empty: there is none.
+func NameOf(err error) string {
+	var one *unauthenticated
+	var denied *Denied
+	switch {
+	case errors.As(err, &one):
+		return one.name
+	case errors.As(err, &denied):
+		return denied.Name
+	}
+	return ""
+}
 
 // ReasonOf returns why an error of this package refuses.
 func ReasonOf(err error) Reason {

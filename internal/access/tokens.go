@@ -79,11 +79,11 @@ func (t *Tokens) Authenticate(a *Asked) (p *Principal, why string, err error) {
 	same := subtle.ConstantTimeCompare(digest[:], kept[:]) == 1
 	switch {
 	case !formed:
-		return nil, "a secret that does not have the form of a token", &unauthenticated{ReasonMalformed}
+		return nil, "a secret that does not have the form of a token", &unauthenticated{reason: ReasonMalformed}
 	case token == nil:
-		return nil, "an id that no token has: " + id, &unauthenticated{ReasonUnknown}
+		return nil, "an id that no token has: " + id, &unauthenticated{reason: ReasonUnknown}
 	case !same:
-		return nil, "a wrong secret for token " + token.Name, &unauthenticated{ReasonWrong}
+		return nil, "a wrong secret for token " + token.Name, &unauthenticated{ReasonWrong, token.Name}
 	}
 	return token.taken(a)
 }
@@ -93,9 +93,9 @@ func (t *Tokens) Certified(a *Asked) (p *Principal, why string, err error) {
 	token := t.bySubject[a.Subject]
 	switch {
 	case a.Subject == "" || token == nil:
-		return nil, "a certificate whose subject no token has: " + a.Subject, &unauthenticated{ReasonCertificate}
+		return nil, "a certificate whose subject no token has: " + a.Subject, &unauthenticated{reason: ReasonCertificate}
 	case !a.At.Before(a.SubjectEnds): // the connection may have been made before
-		return nil, "the certificate of token " + token.Name + " ended " + a.SubjectEnds.UTC().Format(time.RFC3339), &unauthenticated{ReasonExpired}
+		return nil, "the certificate of token " + token.Name + " ended " + a.SubjectEnds.UTC().Format(time.RFC3339), &unauthenticated{ReasonExpired, token.Name}
 	}
 	return token.taken(a)
 }
@@ -104,9 +104,9 @@ func (t *Tokens) Certified(a *Asked) (p *Principal, why string, err error) {
 func (t *Token) taken(a *Asked) (p *Principal, why string, err error) {
 	switch {
 	case !t.Expires.IsZero() && !a.At.Before(t.Expires):
-		return nil, "token " + t.Name + " ended " + t.Expires.UTC().Format(time.RFC3339), &unauthenticated{ReasonExpired}
+		return nil, "token " + t.Name + " ended " + t.Expires.UTC().Format(time.RFC3339), &unauthenticated{ReasonExpired, t.Name}
 	case len(t.From) > 0 && !slices.ContainsFunc(t.From, func(n netip.Prefix) bool { return n.Contains(a.Peer.Unmap().WithZone("")) }):
-		return nil, "token " + t.Name + " from another network", &unauthenticated{ReasonNetwork}
+		return nil, "token " + t.Name + " from another network", &unauthenticated{ReasonNetwork, t.Name}
 	}
 	return &Principal{Name: t.Name, Grants: t.Grants, Where: t.Where, Token: t}, "", nil
 }

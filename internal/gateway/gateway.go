@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/alerts"
-	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/console"
@@ -122,7 +121,7 @@ func New(cfg Config) *Gateway {
 		cfg.OnError = func(error) {}
 	}
 	if cfg.OnRefused == nil {
-		cfg.OnRefused = func(access.Reason, string) {}
+		cfg.OnRefused = func(Refusal) {}
 	}
 	if cfg.OnRequest == nil {
 		cfg.OnRequest = func(pool.Input, int, time.Duration, int64) {}

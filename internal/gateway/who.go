@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/almanac-events/almanac/internal/access"
 )
@@ -31,7 +32,8 @@ func Who(tokens Authenticator, unasked Unasked, refused OnRefused) func(context.
 	return func(ctx context.Context, a *access.Asked) (*access.Principal, error) {
 		p, err := who(ctx, tokens, unasked, refused, a)
 		if p != nil {
-			p.OnDenied = func(d *access.Denied) { refused(access.ReasonOf(d), "") }
+			peer := a.Peer
+			p.OnDenied = func(d *access.Denied) { refused(refusalOf(d, d.Error(), peer)) }
 		}
 		return p, err
 	}
@@ -44,7 +46,7 @@ func who(ctx context.Context, tokens Authenticator, unasked Unasked, refused OnR
 	}
 	p, why, err := tokens.Authenticate(ctx, a)
 	if err != nil {
-		refused(access.ReasonOf(err), why+", from "+a.Peer.String())
+		refused(refusalOf(err, why, a.Peer))
 	}
 	if err != nil && !formed {
 		return access.Anonymous(unasked.free(a.Loopback)), nil
@@ -52,9 +54,23 @@ func who(ctx context.Context, tokens Authenticator, unasked Unasked, refused OnR
 	return p, err
 }
 
-// OnRefused hears of each request that is refused for who sent it. Why says more of a secret or a certificate, without
-// the secret; it is empty where a right is missing.
-type OnRefused func(reason access.Reason, why string)
+// Refusal is a request that is refused for who sent it.
+type Refusal struct {
+	Reason access.Reason
+	// Token is the name of the token, where it is one that is known.
+	Token string
+	// Peer is where the request came from; not valid where that is not known.
+	Peer netip.Addr
+	// Why says more, without the secret; empty: the reason says all.
+	Why string
+}
+
+func refusalOf(err error, why string, peer netip.Addr) Refusal {
+	return Refusal{Reason: access.ReasonOf(err), Token: access.NameOf(err), Peer: peer, Why: why}
+}
+
+// OnRefused hears of each request that is refused for who sent it.
+type OnRefused func(Refusal)
 
 // who is Who of the gateway; nil where nothing is asked.
 func (g *Gateway) who() func(context.Context, *access.Asked) (*access.Principal, error) {
