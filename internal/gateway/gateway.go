@@ -208,7 +208,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped}).Add(mux)
 		assistants := mcp.New(mcp.Config{
 			Ask: mcp.Inside(func() http.Handler { return served }, func(v any, stack []byte) {
-				g.cfg.OnError(fmt.Errorf("gateway: a request of /mcp failed: %v\n%s", v, stack))
+				g.cfg.OnError(request.Panicked("a request of /mcp", v, stack))
 			}),
 			Version: g.cfg.Version, Headers: []string{request.HeaderID, g.cfg.AuditActor},
 		})

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -149,7 +148,7 @@ func (c Config) recovered(next http.Handler) http.Handler {
 				v, stack = p.Value, p.Stack
 			}
 			if c.OnError != nil {
-				c.OnError(fmt.Errorf("gateway: %s %s: panic: %v\n%s", r.Method, r.URL.Path, v, stack))
+				c.OnError(request.Panicked(r.Method+" "+r.URL.Path, v, stack))
 			}
 			c.Fail(w, r, request.Refuse(http.StatusInternalServerError, "internal", "a fault in the gateway ended this request", "report it with the request's id"))
 		}()

@@ -44,6 +44,26 @@ func TestPanicsEndTheirRequest(t *testing.T) {
 	}
 }
 
+// A panic whose value and whose address have a token is reported without it.
+func TestPanicsTellNoSecret(t *testing.T) {
+	t.Parallel()
+	secret, id := access.NewSecret()
+	var said error
+	h := Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		panic("no such header: " + r.Header.Get("Authorization"))
+	}), Config{Fail: request.Fail, OnError: func(err error) { said = err }})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/topics/"+secret, nil)
+	r.Header.Set("Authorization", "Bearer "+secret)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if said == nil || strings.Contains(said.Error(), secret[len(secret)-20:]) || strings.Count(said.Error(), id) != 2 {
+		t.Errorf("reported is %v", said)
+	}
+	if strings.Contains(w.Body.String(), secret) {
+		t.Errorf("answered is %s", w.Body)
+	}
+}
+
 func breaks(m map[string]int) { m["a"] = 1 }
 
 // Who needs no secret: a program of this machine, over a listener that only this machine reaches, and not by a proxy.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/internal/jsonout"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -97,7 +98,7 @@ func (t *Task) run(w Worker) {
 	})
 	var broken *fanout.Panic
 	if errors.As(err, &broken) {
-		t.r.cfg.OnError(fmt.Errorf("job %s: %w\n%s", t.job.ID, err, broken.Stack))
+		t.r.cfg.OnError(errors.New(access.Masked(fmt.Sprintf("job %s: %v\n%s", t.job.ID, err, broken.Stack)))) // a value may quote a request
 	}
 	close(stop)
 	<-beating

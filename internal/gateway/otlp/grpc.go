@@ -154,7 +154,7 @@ func (in *Input) answer(ctx context.Context, of service, enter func() (leave fun
 	defer func() { // a fault of one call must not end the process
 		if v := recover(); v != nil {
 			if in.cfg.OnError != nil {
-				in.cfg.OnError(fmt.Errorf("gateway: OTLP/gRPC: panic: %v\n%s", v, debug.Stack()))
+				in.cfg.OnError(request.Panicked("OTLP/gRPC", v, debug.Stack()))
 			}
 			answer, err = nil, status.Error(codes.Internal, "a fault in the gateway ended this call; the log says more")
 		}
