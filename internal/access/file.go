@@ -2,7 +2,6 @@ package access
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// The most that a file or the registry may hold.
+// The most that a file may hold.
 const (
 	MaxTokens      = 1000
 	maxGrantTopics = 1000
@@ -29,22 +28,22 @@ const (
 // names of tokens are in logs, metrics and trails.
 var tokenName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// record is a token as files and the registry hold it.
+// record is a token as a file holds it.
 type record struct {
-	Name    string         `yaml:"name" json:"name"`
-	ID      string         `yaml:"id,omitempty" json:"id,omitempty"`
-	Hash    string         `yaml:"hash,omitempty" json:"hash,omitempty"`
-	Subject string         `yaml:"subject,omitempty" json:"subject,omitempty"`
-	Write   []string       `yaml:"write,omitempty,flow" json:"write,omitempty"`
-	Read    []string       `yaml:"read,omitempty,flow" json:"read,omitempty"`
-	Operate []string       `yaml:"operate,omitempty,flow" json:"operate,omitempty"`
-	SQL     *sqlRecord     `yaml:"sql,omitempty,flow" json:"sql,omitempty"`
-	Metrics bool           `yaml:"metrics,omitempty" json:"metrics,omitempty"`
-	Admin   bool           `yaml:"admin,omitempty" json:"admin,omitempty"`
-	Expires string         `yaml:"expires,omitempty" json:"expires,omitempty"`
-	From    []netip.Prefix `yaml:"from,omitempty,flow" json:"from,omitempty"`
-	Rate    *rateRecord    `yaml:"rate,omitempty,flow" json:"rate,omitempty"`
-	Where   *string        `yaml:"where,omitempty" json:"where,omitempty"`
+	Name    string         `yaml:"name"`
+	ID      string         `yaml:"id,omitempty"`
+	Hash    string         `yaml:"hash,omitempty"`
+	Subject string         `yaml:"subject,omitempty"`
+	Write   []string       `yaml:"write,omitempty,flow"`
+	Read    []string       `yaml:"read,omitempty,flow"`
+	Operate []string       `yaml:"operate,omitempty,flow"`
+	SQL     *sqlRecord     `yaml:"sql,omitempty,flow"`
+	Metrics bool           `yaml:"metrics,omitempty"`
+	Admin   bool           `yaml:"admin,omitempty"`
+	Expires string         `yaml:"expires,omitempty"`
+	From    []netip.Prefix `yaml:"from,omitempty,flow"`
+	Rate    *rateRecord    `yaml:"rate,omitempty,flow"`
+	Where   *string        `yaml:"where,omitempty"`
 }
 
 // sqlRecord is true, or the topics that SQL is of.
@@ -62,29 +61,16 @@ func (s *sqlRecord) UnmarshalYAML(n *yaml.Node) error {
 }
 
 // MarshalYAML implements yaml.Marshaler.
-func (s sqlRecord) MarshalYAML() (any, error) { return s.value(), nil }
-
-// MarshalJSON implements json.Marshaler.
-func (s sqlRecord) MarshalJSON() ([]byte, error) { return json.Marshal(s.value()) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *sqlRecord) UnmarshalJSON(text []byte) error {
-	if json.Unmarshal(text, &s.topics) == nil {
-		return nil
-	}
-	return json.Unmarshal(text, &s.all)
-}
-
-func (s sqlRecord) value() any {
+func (s sqlRecord) MarshalYAML() (any, error) {
 	if len(s.topics) > 0 {
-		return s.topics
+		return s.topics, nil
 	}
-	return s.all
+	return s.all, nil
 }
 
 type rateRecord struct {
-	Events float64 `yaml:"events,omitempty" json:"events,omitempty"`
-	Bytes  float64 `yaml:"bytes,omitempty" json:"bytes,omitempty"`
+	Events float64 `yaml:"events,omitempty"`
+	Bytes  float64 `yaml:"bytes,omitempty"`
 }
 
 // Parse reads a file of tokens:
@@ -134,20 +120,6 @@ func Text(all []Token) ([]byte, error) {
 	e.SetIndent(2)
 	err := e.Encode(map[string]any{"tokens": records})
 	return b.Bytes(), errors.Join(err, e.Close())
-}
-
-// MarshalJSON writes a token as the registry holds it.
-func (t Token) MarshalJSON() ([]byte, error) { return json.Marshal(recordOf(&t)) }
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (t *Token) UnmarshalJSON(text []byte) error {
-	var r record
-	if err := json.Unmarshal(text, &r); err != nil {
-		return err
-	}
-	read, err := r.token()
-	*t = read
-	return err
 }
 
 // Validate reports what is wrong with a token.
