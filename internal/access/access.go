@@ -23,6 +23,21 @@ const (
 	Metrics Action = "metrics" // /metrics
 )
 
+// Actions are all that ask for a right, with what they are, in words.
+var Actions = []struct {
+	Action Action
+	Short  string
+}{
+	{Send, "send events into a topic"},
+	{Change, "write documents, locks and timers of a topic"},
+	{Read, "read events, counts, series, documents of a topic"},
+	{Save, "save searches of a topic"},
+	{SQL, "ask SQL, of all topics or of those that it is given for"},
+	{Operate, "erase, replay, handle dead letters and jobs of a topic"},
+	{Admin, "declare topics and their rules"},
+	{Metrics, "read `/metrics`"},
+}
+
 // Role is a right that a token has.
 type Role string
 
@@ -36,7 +51,7 @@ const (
 	RoleMetrics Role = "metrics"
 )
 
-// Right says what a role may do. The tables of README and SECURITY.md are made of it.
+// Right says what a role may do. The tables of SECURITY.md and docs/reference.md are made of it.
 type Right struct {
 	Role    Role
 	Actions []Action

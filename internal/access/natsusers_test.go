@@ -3,6 +3,7 @@ package access_test
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/almanac-events/almanac/internal/access"
@@ -13,10 +14,38 @@ import (
 // SECURITY.md has the tables of the users, each between two marks. `make reference` writes them.
 func TestSecurityHasTheUsers(t *testing.T) {
 	t.Parallel()
-	for _, section := range [][2]string{{"nats users", access.NATSTable()}, {"clickhouse users", access.ClickHouseTable()}} {
+	for _, section := range [][2]string{{"nats users", access.NATSTable()}, {"clickhouse users", access.ClickHouseTable()}, {"roles", access.RolesTable()}} {
 		if err := markdown.Section("../../SECURITY.md", section[0], section[1], os.Getenv("ALMANAC_WRITE") != ""); err != nil {
 			t.Errorf("%v: make reference", err)
 		}
+	}
+}
+
+// The table of roles has each action that a role or a client on loopback has, and no other.
+func TestTableOfRolesHasAllActions(t *testing.T) {
+	t.Parallel()
+	var listed, had []access.Action
+	for _, a := range access.Actions {
+		listed = append(listed, a.Action)
+	}
+	for _, r := range access.Rights {
+		had = append(had, r.Actions...)
+	}
+	had = append(had, access.OnLoopback...)
+	slices.Sort(listed)
+	slices.Sort(had)
+	if had = slices.Compact(had); !slices.Equal(listed, had) {
+		t.Errorf("listed are %q, and roles have %q", listed, had)
+	}
+	rows := strings.Split(strings.TrimSpace(access.RolesTable()), "\n")
+	columns := len(access.Rights) + 3 // and a bar at the end
+	for _, row := range rows {
+		if n := strings.Count(row, "|"); n != columns {
+			t.Errorf("%d bars, not %d: %s", n, columns, row)
+		}
+	}
+	if len(rows) != len(listed)+2 {
+		t.Errorf("%d rows", len(rows))
 	}
 }
 
