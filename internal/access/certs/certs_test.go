@@ -141,6 +141,81 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// A session of a client whose CA was taken away is not resumed as that client: the CA of now decides, also of what an earlier one took.
+func TestSessionsEndWithTheirCA(t *testing.T) {
+	t.Parallel()
+	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ca, other := certstest.New(t, "ca"), certstest.New(t, "other")
+			dir := t.TempDir()
+			cert, key := ca.Files(t, dir, "server")
+			caFile := certstest.Write(t, filepath.Join(dir, "ca.crt"), ca.PEM)
+			said := make(chan error, 100)
+			f, err := Open(Config{Cert: cert, Key: key, ClientCA: caFile, Every: 10 * time.Millisecond, OnError: func(err error) { said <- err }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(f.Close)
+			l, err := tls.Listen("tcp", "127.0.0.1:0", f.TLS())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+			go func() { // answers with how many certificates the client showed, for its session too
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					go func() {
+						defer func() { _ = conn.Close() }()
+						c := conn.(*tls.Conn)
+						if c.Handshake() == nil {
+							_, _ = c.Write([]byte{'0' + byte(len(c.ConnectionState().PeerCertificates))})
+						}
+					}()
+				}
+			}()
+			c, k := ca.Issue(t, "client", time.Now().Add(time.Hour))
+			pair, err := tls.X509KeyPair(c, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{pair}, MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+			ask := func() (shown string, resumed bool, err error) {
+				conn, err := tls.Dial("tcp", l.Addr().String(), client)
+				if err != nil {
+					return "", false, err
+				}
+				defer func() { _ = conn.Close() }()
+				text, err := io.ReadAll(conn) // what comes last in TLS 1.3 is the session
+				return string(text), conn.ConnectionState().DidResume, err
+			}
+			for i, want := range []bool{false, true} {
+				if shown, resumed, err := ask(); err != nil || shown != "1" || resumed != want {
+					t.Fatalf("connection %d: shown %q, resumed %t, %v", i, shown, resumed, err)
+				}
+			}
+			before := f.now.Load()
+			certstest.Write(t, caFile, other.PEM)
+			deadline := time.After(time.Minute)
+			for f.now.Load() == before {
+				select {
+				case err := <-said:
+					t.Log(err) // of a file that was read while it was written
+				case <-deadline:
+					t.Fatal("the file of the CA is not read again")
+				case <-time.After(time.Millisecond):
+				}
+			}
+			if shown, resumed, err := ask(); resumed || shown == "1" {
+				t.Errorf("after its CA was taken away: shown %q, resumed %t, %v", shown, resumed, err)
+			}
+		})
+	}
+}
+
 // A client's certificate is verified where there is a CA, asked for where it is required, and TLS is 1.2 at least.
 func TestClients(t *testing.T) {
 	t.Parallel()
