@@ -79,3 +79,37 @@ func TestMakeOnFreshMachine(t *testing.T) {
 		})
 	}
 }
+
+// A database of vulnerabilities that cannot be reached fails, unless the caller says that it is to go on without.
+func TestVulnerabilitiesNotLookedFor(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("make")
+	if err != nil {
+		t.Skip("make is not installed")
+	}
+	tools := t.TempDir()
+	for name, script := range map[string]string{"curl": "echo no route >&2; exit 7", "govulncheck": "echo asked"} {
+		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		args  []string
+		fails bool
+		says  string
+	}{
+		"as it is":  {nil, true, "pass LINT_OFFLINE=1"},
+		"without":   {[]string{"LINT_OFFLINE=1"}, false, "not looked for"},
+		"not a one": {[]string{"LINT_OFFLINE=0"}, true, "pass LINT_OFFLINE=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), program, append([]string{"--silent", "-C", "../..", "vulnerabilities", "GOVULN=" + filepath.Join(tools, "govulncheck"), "VULNDB=https://vuln.example"}, c.args...)...)
+			cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "LINT_OFFLINE=", "MAKEFLAGS=", "MAKELEVEL=")
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != c.fails || !strings.Contains(string(out), c.says) || !strings.Contains(string(out), "https://vuln.example cannot be reached") || strings.Contains(string(out), "asked") {
+				t.Errorf("%v, want a failure: %v\n%s", err, c.fails, out)
+			}
+		})
+	}
+}
