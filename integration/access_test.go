@@ -15,8 +15,11 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -28,6 +31,7 @@ import (
 	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // holder is who makes requests: by a token, or without one.
@@ -37,7 +41,7 @@ type holder struct {
 	who    *access.Principal
 }
 
-// holders makes a token of each role for topic app, or everywhere, and a keeper that knows them.
+// holders makes a token of each role for the topics app and points, or everywhere, and a keeper that knows them.
 func holders(t *testing.T) (*keep.Keeper, []holder, string) {
 	t.Helper()
 	out := []holder{{name: "no token", who: access.Anonymous(true)}}
@@ -46,7 +50,7 @@ func holders(t *testing.T) (*keep.Keeper, []holder, string) {
 		secret, id := access.NewSecret()
 		g := access.Grant{Role: r.Role}
 		if !r.Everywhere {
-			g.Topics = []string{"app"}
+			g.Topics = []string{"app", "points"}
 		}
 		tokens = append(tokens, access.Token{Name: string(r.Role), ID: id, Digest: access.DigestOf(secret), Grants: []access.Grant{g}})
 		out = append(out, holder{string(r.Role), secret, &access.Principal{Name: string(r.Role), Grants: []access.Grant{g}}})
@@ -204,13 +208,20 @@ func TestRightsOfWhatBodiesName(t *testing.T) {
 // The ways to send, by a token that may, by one that may not, and without one on loopback.
 func TestRightsToSend(t *testing.T) {
 	t.Parallel()
-	e := start(t, newTopic("app"), newTopic("other"))
+	e := start(t, newTopic("app"), newTopic("other"), dozensOf(t, kinds.Metric, "points"), dozensOf(t, kinds.Metric, "others"))
 	k, all, _ := holders(t)
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens, c.OTLPGRPC, c.Topic, c.MetricsTopic = k, l, "app", "app" })
+	overHTTP, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	otlp := "http://" + overHTTP.Addr().String()
+	base, _ := e.gateway(func(c *gateway.Config) {
+		c.Tokens, c.OTLPGRPC, c.OTLPHTTP, c.Topic, c.MetricsTopic = k, l, overHTTP, "app", "points"
+	})
 	nc, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -220,14 +231,18 @@ func TestRightsToSend(t *testing.T) {
 	for _, c := range all {
 		for _, topic := range []string{"app", "other"} {
 			may := c.who.May(access.Send, topic) == nil
-			for name, r := range map[string]struct{ path, kind, body string }{
-				"lines": {"/v1/topics/" + topic + "/events", "application/x-ndjson", `{"message":"x"}`},
-				"Loki":  {"/t/" + topic + "/loki/api/v1/push", "application/json", loki},
-				"bulk":  {"/elastic/" + topic + "/_bulk", "application/x-ndjson", "{\"create\":{}}\n{\"message\":\"x\"}\n"},
+			points := map[string]string{"app": "points", "other": "others"}[topic] // the same rights
+			for name, r := range map[string]struct{ url, kind, body string }{
+				"lines":         {base + "/v1/topics/" + topic + "/events", "application/x-ndjson", `{"message":"x"}`},
+				"Loki":          {base + "/t/" + topic + "/loki/api/v1/push", "application/json", loki},
+				"bulk":          {base + "/elastic/" + topic + "/_bulk", "application/x-ndjson", "{\"create\":{}}\n{\"message\":\"x\"}\n"},
+				"OTLP logs":     {otlp + "/t/" + topic + "/v1/logs", "application/json", otlpLogs},
+				"OTLP metrics":  {otlp + "/t/" + points + "/v1/metrics", "application/json", otlpMetrics},
+				"remote writes": {base + "/t/" + points + "/api/v1/write", "application/x-protobuf", remoteWrite(t)},
 			} {
 				t.Run(c.name+", "+topic+", "+name, func(t *testing.T) {
 					t.Parallel()
-					code, text := e.sendAs(http.MethodPost, base+r.path, c.secret, r.kind, r.body)
+					code, text := e.sendAs(http.MethodPost, r.url, c.secret, r.kind, r.body)
 					took := code/100 == 2 && !strings.Contains(text, "security_exception")
 					if took != may || code == http.StatusUnauthorized && c.secret != "" {
 						t.Errorf("%d %s, expected that it may: %v", code, text, may)
@@ -250,15 +265,35 @@ func TestRightsToSend(t *testing.T) {
 				if status.Code(err) != want {
 					t.Errorf("%v, expected %s", err, want)
 				}
+				metrics := pmetric.NewMetrics()
+				m := metrics.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+				m.SetName("m")
+				point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+				point.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+				point.SetDoubleValue(1)
+				md, _ := metadata.FromOutgoingContext(ctx)
+				md.Set("almanac-topic", points)
+				if _, err := pmetricotlp.NewGRPCClient(nc).Export(metadata.NewOutgoingContext(ctx, md), pmetricotlp.NewExportRequestFromMetrics(metrics)); status.Code(err) != want {
+					t.Errorf("metrics: %v, expected %s", err, want)
+				}
 			})
 		}
+		t.Run(c.name+", reads of the gateway's own topics", func(t *testing.T) {
+			t.Parallel()
+			for path, may := range map[string]error{"/api/v1/labels": c.who.May(access.Read, "points"), "/loki/api/v1/labels": c.who.MaySome(access.Read)} {
+				code, text := e.askAs(http.MethodGet, base+path, c.secret)
+				if (code == http.StatusOK) != (may == nil) || may != nil && code != map[bool]int{true: http.StatusUnauthorized, false: http.StatusForbidden}[c.secret == ""] {
+					t.Errorf("%s: %d %.200s; expected: %v", path, code, text, may)
+				}
+			}
+		})
 	}
 	// A listener that other machines reach asks this machine's programs too, whatever they say of themselves.
 	open, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.gateway(func(c *gateway.Config) { c.Tokens, c.OTLPGRPC, c.Topic, c.MetricsTopic = k, open, "app", "app" })
+	e.gateway(func(c *gateway.Config) { c.Tokens, c.OTLPGRPC, c.Topic, c.MetricsTopic = k, open, "app", "points" })
 	beyond, err := grpc.NewClient("127.0.0.1:"+strconv.Itoa(open.Addr().(*net.TCPAddr).Port), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
