@@ -256,6 +256,7 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	cfg.Tokens, cfg.Unasked, cfg.TLS = in.opener.tokens, in.opener.unasked(), in.opener.secure()
 	cfg.InsecureHosts = s.InsecureHosts
 	cfg.OnRefused, cfg.OnRequest = in.numbers.refused(log), in.numbers.inputs().Request
+	cfg.OnLimit = in.numbers.inputs().Limited
 	return gateway.New(cfg)
 }
 

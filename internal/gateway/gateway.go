@@ -79,6 +79,8 @@ type Config struct {
 	Grace time.Duration
 	// OnError hears what goes wrong beside the requests.
 	OnError func(error)
+	// OnLimit hears of each request that is refused because too many are under way.
+	OnLimit request.OnLimit
 }
 
 // Parts are what the gateway needs of the servers. Pool is required.
@@ -125,6 +127,9 @@ func New(cfg Config) *Gateway {
 	}
 	if cfg.OnRequest == nil {
 		cfg.OnRequest = func(pool.Input, int, time.Duration, int64) {}
+	}
+	if cfg.OnLimit == nil {
+		cfg.OnLimit = func(string, string) {}
 	}
 	if cfg.Draining == nil {
 		cfg.Draining = func() {}
@@ -197,20 +202,20 @@ func (g *Gateway) makeRoutes() http.Handler {
 	mux.Handle("POST /v1/topics/{topic}/events", g.counted(pool.InputLines, lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored})))
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
-		reads.Stopping, reads.Rates, reads.Own, reads.Version = g.stopped, g.parts.Pool, g.parts.Pool.Own, g.cfg.Version
+		reads.Stopping, reads.Rates, reads.Own, reads.Version, reads.OnLimit = g.stopped, g.parts.Pool, g.parts.Pool.Own, g.cfg.Version, g.cfg.OnLimit
 		reads.Inputs = func() (all []api.InputUse) {
 			for _, u := range g.parts.Pool.Uses() {
 				all = append(all, api.InputUse{Input: string(u.Input), Topic: u.Topic, LastEvent: u.LastEvent, Events: u.Events, PerSecond: u.PerSecond})
 			}
 			return all
 		}
-		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Alerts: alerts.New(reads.Registry, reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
-		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped}).Add(mux)
+		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Alerts: alerts.New(reads.Registry, reads.Reader), Topic: g.cfg.MetricsTopic, OnLimit: g.cfg.OnLimit}).Add(mux)
+		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped, OnLimit: g.cfg.OnLimit}).Add(mux)
 		assistants := mcp.New(mcp.Config{
 			Ask: mcp.Inside(func() http.Handler { return served }, func(v any, stack []byte) {
 				g.cfg.OnError(request.Panicked("a request of /mcp", v, stack))
 			}),
-			Version: g.cfg.Version, Headers: []string{request.HeaderID, g.cfg.AuditActor},
+			Version: g.cfg.Version, Headers: []string{request.HeaderID, g.cfg.AuditActor}, OnLimit: g.cfg.OnLimit,
 		})
 		reads.MCP = assistants
 		mux.Handle(mcp.Path, assistants) // other methods, which it refuses as clients expect

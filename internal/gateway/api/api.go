@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -24,7 +23,7 @@ import (
 	"github.com/almanac-events/almanac/timers"
 )
 
-// Bounds of reads.
+// Bounds of reads: how many one client may have under way while no other asks. There are a third more, for others (request.WithOthers).
 const (
 	maxTails  = 64
 	maxSQL    = 16
@@ -78,15 +77,17 @@ type Config struct {
 	Stopping <-chan struct{}
 	// OnError hears what goes wrong beside the requests.
 	OnError func(error)
+	// OnLimit hears of each request that is refused because too many are under way; it may be nil.
+	OnLimit request.OnLimit
 }
 
 // API serves reads, and begins jobs.
 type API struct {
 	cfg               Config
-	tails, sql, reads chan struct{}
-	pings, looks      chan struct{}
-	timing            chan struct{} // requests about timers and single documents
-	pages             chan struct{} // pages and batches of documents
+	tails, sql, reads *request.Slots
+	pings, looks      *request.Slots
+	timing            *request.Slots // requests about timers and single documents
+	pages             *request.Slots // pages and batches of documents
 	timers            opened[*timers.Timers]
 	documents         opened[*documents.Collection]
 	proofs            proofs
@@ -99,9 +100,12 @@ func New(cfg Config) *API {
 	if cfg.Storing == nil {
 		cfg.Storing = func() error { return nil }
 	}
+	slots := func(what string, each int) *request.Slots {
+		return request.NewSlots(what, request.WithOthers(each), cfg.OnLimit)
+	}
 	a := &API{
-		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), pings: make(chan struct{}, maxPings), reads: make(chan struct{}, maxReads), looks: make(chan struct{}, maxLooks),
-		timing: make(chan struct{}, maxTiming), pages: make(chan struct{}, maxPages),
+		cfg: cfg, tails: slots("tails", maxTails), sql: slots("statements", maxSQL), pings: slots("pings", maxPings), reads: slots("reads", maxReads), looks: slots("looks at statements", maxLooks),
+		timing: slots("requests about timers and documents", maxTiming), pages: slots("pages and batches of documents", maxPages),
 	}
 	a.proofs.known = map[string]*proven{}
 	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers()})
@@ -142,20 +146,21 @@ type status struct {
 type answer func(w http.ResponseWriter, r *http.Request) (any, error)
 
 // read is a handler whose answer is one JSON value.
-func (a *API) read(f answer) http.HandlerFunc { return a.within(a.reads, "reads", f) }
+func (a *API) read(f answer) http.HandlerFunc { return a.within(a.reads, f) }
 
 // within is a handler whose answer is one JSON value, while there are free slots.
-func (a *API) within(slots chan struct{}, what string, f answer) http.HandlerFunc {
+func (a *API) within(slots *request.Slots, f answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := gather(w, r, maxBatchBody); err != nil {
 			request.Fail(w, r, err)
 			return
 		}
-		if !take(slots) {
-			request.Fail(w, r, tooMany(what, cap(slots)))
+		free, err := slots.Take(request.HolderOf(r))
+		if err != nil {
+			request.Fail(w, r, busy(err))
 			return
 		}
-		defer func() { <-slots }()
+		defer free()
 		ctx, cancel := context.WithTimeout(r.Context(), readWait)
 		defer cancel()
 		if writes(r) {
@@ -195,17 +200,9 @@ func notStoring(why error, do string) error {
 	return request.Refuse(http.StatusInsufficientStorage, "not_storing", why.Error(), do)
 }
 
-func take(slots chan struct{}) bool {
-	select {
-	case slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func tooMany(what string, n int) error {
-	return request.Refuse(http.StatusTooManyRequests, "busy", fmt.Sprintf("%d %s are under way", n, what), "send the request again in a second")
+// busy refuses for now.
+func busy(err error) error {
+	return request.Refuse(http.StatusTooManyRequests, "busy", err.Error(), "send the request again in a second")
 }
 
 // rules say how errors of the parts below are answered; the first that fits counts.

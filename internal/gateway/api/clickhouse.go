@@ -35,11 +35,12 @@ func (a *API) addClickHouse(on routes) {
 
 // ping answers as ClickHouse does, by a statement: it shows that the account is let in. All may ask, so it takes no slot of those who read.
 func (a *API) ping(w http.ResponseWriter, r *http.Request) {
-	if !take(a.pings) {
-		clickhouseRefusal(w, http.StatusTooManyRequests, tooManyQueries, strconv.Itoa(maxPings)+" pings are under way; send the request again in a second")
+	free, err := a.pings.Take(request.HolderOf(r))
+	if err != nil {
+		clickhouseBusy(w, err)
 		return
 	}
-	defer func() { <-a.pings }()
+	defer free()
 	a.relay(w, r, query.RelayRequest{Params: url.Values{"query": {"SELECT 'Ok.'"}}}, asks{user: a.cfg.User, password: a.cfg.Password})
 }
 
@@ -52,11 +53,12 @@ func (a *API) clickhouse(w http.ResponseWriter, r *http.Request) {
 		clickhouseRefusal(w, http.StatusBadRequest, networkError, err.Error())
 		return
 	}
-	if !take(a.sql) {
-		clickhouseRefusal(w, http.StatusTooManyRequests, tooManyQueries, strconv.Itoa(maxSQL)+" statements are under way; send the request again in a second")
+	free, err := a.sql.Take(request.HolderOf(r))
+	if err != nil {
+		clickhouseBusy(w, err)
 		return
 	}
-	defer func() { <-a.sql }()
+	defer free()
 	as, err := a.asksAs(r)
 	if err != nil {
 		clickhouseRefusal(w, http.StatusForbidden, accessDenied, err.Error())
@@ -106,6 +108,11 @@ func pass(w http.ResponseWriter, body io.Reader) {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// clickhouseBusy refuses for now.
+func clickhouseBusy(w http.ResponseWriter, err error) {
+	clickhouseRefusal(w, http.StatusTooManyRequests, tooManyQueries, err.Error()+"; send the request again in a second")
 }
 
 // clickhouseRefusal refuses in ClickHouse's way.

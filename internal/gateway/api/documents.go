@@ -26,22 +26,22 @@ func (a *API) addDocuments(on routes) {
 		&operations.Document:       getDocument, &operations.PutDocument: putDocument, &operations.RemoveDocument: removeDocument,
 		&operations.DocumentLock: getLock, &operations.LockDocument: lockDocument, &operations.UnlockDocument: unlockDocument,
 	} {
-		on.serve(op, a.onDocuments(a.timing, "requests about documents", f))
+		on.serve(op, a.onDocuments(a.timing, f))
 	}
 	// A page or a load holds up to 1,000 documents and a batch 8 MiB, so these have fewer slots, of their own (maxPages).
 	for op, f := range map[*operations.Operation]documentRoute{
 		&operations.Documents: listDocuments, &operations.DocumentHistory: documentHistory,
 		&operations.BatchDocuments: batchDocuments, &operations.LoadDocuments: loadDocuments,
 	} {
-		on.serve(op, a.onDocuments(a.pages, "pages and batches of documents", f))
+		on.serve(op, a.onDocuments(a.pages, f))
 	}
 }
 
 // documentRoute is a request about the documents of a topic.
 type documentRoute func(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error)
 
-func (a *API) onDocuments(slots chan struct{}, what string, f documentRoute) http.HandlerFunc {
-	return a.within(slots, what, func(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *API) onDocuments(slots *request.Slots, f documentRoute) http.HandlerFunc {
+	return a.within(slots, func(w http.ResponseWriter, r *http.Request) (any, error) {
 		c, err := a.documents.open(r.Context(), a.cfg.Documents, r.PathValue("topic"))
 		if err != nil {
 			return documentFailed(r, err)

@@ -96,11 +96,12 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) {
 		})(w, r)
 		return
 	}
-	if !take(a.reads) {
-		request.Fail(w, r, tooMany("reads", maxReads))
+	free, err := a.reads.Take(request.HolderOf(r))
+	if err != nil {
+		request.Fail(w, r, busy(err))
 		return
 	}
-	defer func() { <-a.reads }()
+	defer free()
 	page, err := a.eventsPage(r)
 	if err != nil {
 		request.Fail(w, r, refusal(err))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -96,7 +97,7 @@ func (a *API) verify(_ http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	run, began := a.proofs.runOf(topic, time.Now().UTC())
 	if run == nil {
-		return nil, tooMany("proofs", maxProofs)
+		return nil, busy(fmt.Errorf("%d proofs are under way", maxProofs))
 	}
 	if began {
 		go a.prove(run, topic) //nolint:gosec // it goes on for those who ask again when this client is gone

@@ -15,8 +15,8 @@ import (
 // addSQL adds statements.
 func (a *API) addSQL(on routes) {
 	on.serve(&operations.SQL, a.runSQL)
-	on.serve(&operations.Statement, a.within(a.looks, "looks at statements", a.statement))
-	on.serve(&operations.CancelStatement, a.within(a.looks, "looks at statements", a.cancelStatement))
+	on.serve(&operations.Statement, a.within(a.looks, a.statement))
+	on.serve(&operations.CancelStatement, a.within(a.looks, a.cancelStatement))
 	on.serve(&operations.SQLSchema, a.read(a.sqlSchema))
 }
 
@@ -54,11 +54,12 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, err)
 		return
 	}
-	if !take(a.sql) { // after the body came: a slow client must not hold what others need
-		request.Fail(w, r, tooMany("statements", maxSQL))
+	free, err := a.sql.Take(request.HolderOf(r)) // after the body came: a slow client must not hold what others need
+	if err != nil {
+		request.Fail(w, r, busy(err))
 		return
 	}
-	defer func() { <-a.sql }()
+	defer free()
 	as, err := a.asksAs(r)
 	if err != nil {
 		request.Fail(w, r, err)

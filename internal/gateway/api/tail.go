@@ -33,11 +33,12 @@ func (a *API) whenStopping(ctx context.Context, f func()) {
 
 // tail follows a topic as server-sent events, or as NDJSON where the client accepts that.
 func (a *API) tail(w http.ResponseWriter, r *http.Request) {
-	if !take(a.tails) {
-		request.Fail(w, r, tooMany("tails", maxTails))
+	free, err := a.tails.Take(request.HolderOf(r))
+	if err != nil {
+		request.Fail(w, r, busy(err))
 		return
 	}
-	defer func() { <-a.tails }()
+	defer free()
 	var beats sync.WaitGroup
 	defer beats.Wait() // nothing may be written once this returned
 	ctx, cancel := context.WithCancel(r.Context())
@@ -57,7 +58,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		beats.Go(func() { out.beat(ctx, cancel) })
 		return out.write(out.comment("tail"))
 	}
-	err := a.cfg.Reader.Tail(ctx, req, out.event)
+	err = a.cfg.Reader.Tail(ctx, req, out.event)
 	lost := request.Lost(ctx)
 	if lost == nil && (err == nil || ctx.Err() != nil) {
 		return

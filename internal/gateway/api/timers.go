@@ -33,7 +33,7 @@ func (a *API) addTimers(on routes) {
 		on.serve(op, a.onTimers(f))
 	}
 	for op, f := range map[*operations.Operation]answer{&operations.TimerGroup: a.timerConfig, &operations.SetTimerGroup: a.setTimerConfig} {
-		on.serve(op, a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
+		on.serve(op, a.within(a.timing, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			v, err := f(w, r)
 			return v, timerError(err)
 		}))
@@ -44,7 +44,7 @@ func (a *API) addTimers(on routes) {
 type timerRoute func(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error)
 
 func (a *API) onTimers(f timerRoute) http.HandlerFunc {
-	return a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
+	return a.within(a.timing, func(w http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		t, err := a.timers.open(r.Context(), a.cfg.Timers, timerTopic(p))
 		if err != nil {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/internal/gateway/request"
@@ -22,6 +20,7 @@ import (
 
 // Bounds of requests.
 const (
+	// maxQueries are under way for one client at once; for others there are a third more (request.WithOthers).
 	maxQueries = 8
 	formBytes  = 1 << 20
 	// maxTime of a query: Grafana gives up after half a minute, and Loki's default is a minute.
@@ -40,18 +39,23 @@ type Config struct {
 	Version string
 	// Stopping is closed when tails are to end; nil: they end with their clients.
 	Stopping <-chan struct{}
+	// OnLimit hears of each request that is refused because too many are under way; it may be nil.
+	OnLimit request.OnLimit
 }
 
 // API serves reads.
 type API struct {
 	cfg   Config
-	slots chan struct{}
-	tails *semaphore.Weighted // topics that are followed
+	slots *request.Slots
+	tails *request.Slots // topics that are followed
 }
 
 // New prepares the API.
 func New(cfg Config) *API {
-	return &API{cfg: cfg, slots: make(chan struct{}, maxQueries), tails: semaphore.NewWeighted(maxFollowed)}
+	return &API{
+		cfg: cfg, slots: request.NewSlots("queries of LogQL", request.WithOthers(maxQueries), cfg.OnLimit),
+		tails: request.NewSlots("topics followed by LogQL", request.WithOthers(maxFollowed), cfg.OnLimit),
+	}
 }
 
 // Path of the API, after /t/TOPIC or nothing.
@@ -126,11 +130,12 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			fail(w, badRequest("the form cannot be read: %v", err))
 			return
 		}
-		if !take(a.slots) {
-			fail(w, tooMany())
+		free, err := a.slots.Take(request.HolderOf(r))
+		if err != nil {
+			fail(w, busy(err))
 			return
 		}
-		defer func() { <-a.slots }()
+		defer free()
 		allowed, stop := a.whileAllowed(r.Context(), who, scope)
 		defer stop()
 		ctx, cancel := context.WithTimeout(allowed, maxTime)
@@ -147,17 +152,9 @@ func (a *API) handle(f serve) http.HandlerFunc {
 	}
 }
 
-func take(slots chan struct{}) bool {
-	select {
-	case slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func tooMany() error {
-	return &refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d queries are under way; ask again in a second", maxQueries)}
+// busy refuses for now.
+func busy(err error) error {
+	return &refusal{http.StatusServiceUnavailable, err.Error() + "; ask again in a second"}
 }
 
 // whileAllowed returns a context that has the row limit of who asks, and ends when the right changes.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,7 +19,8 @@ import (
 
 // Bounds of tails.
 const (
-	// maxFollowed topics are followed at once: each is a consumer of the stream, and a statement for each frame.
+	// maxFollowed topics are followed at once for one client, and for others a third more (request.WithOthers): each is a consumer of
+	// the stream, and a statement for each frame.
 	maxFollowed = 64
 	// pingEvery keeps a connection in what is between, and finds a client that is gone.
 	pingEvery = 15 * time.Second
@@ -67,12 +67,12 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	topics := int64(max(tail.Topics(), 1))
-	if !a.tails.TryAcquire(topics) {
-		fail(w, &refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d topics are followed at once: name one topic, or ask again later", maxFollowed)})
+	free, err := a.tails.TakeSome(request.HolderOf(r), max(tail.Topics(), 1))
+	if err != nil {
+		fail(w, &refusal{http.StatusServiceUnavailable, err.Error() + ": name one topic, or ask again later"})
 		return
 	}
-	defer a.tails.Release(topics)
+	defer free()
 	conn, err := websocket.Accept(w, r, nil) // which answers what it refuses: the handshake of a page of another origin too
 	if err != nil {
 		return
@@ -106,10 +106,11 @@ func (a *API) open(ctx context.Context, r *http.Request, scope logql.Scope) (*lo
 		}
 		req.Delay = time.Duration(s) * time.Second
 	}
-	if !take(a.slots) {
-		return nil, tooMany()
+	free, err := a.slots.Take(request.HolderOf(r))
+	if err != nil {
+		return nil, busy(err)
 	}
-	defer func() { <-a.slots }()
+	defer free()
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	return a.cfg.Engine.OpenTail(ctx, scope, req)

@@ -14,7 +14,7 @@ import (
 
 // Bounds of calls.
 const (
-	// MaxCalls are under way at once in a process: a message may have many.
+	// MaxCalls are under way for one client at once: a message may have many. For others there are a third more (request.WithOthers).
 	MaxCalls = 16
 	// maxMessage is a statement of SQL, which may have a MiB, and what is around it.
 	maxMessage = 1<<20 + 64<<10
@@ -45,23 +45,27 @@ type Config struct {
 	Version string
 	// Headers are those of a message that its requests have too.
 	Headers []string
+	// OnLimit hears of each call that is refused because too many are under way; it may be nil.
+	OnLimit request.OnLimit
 }
 
 // Endpoint serves the tools.
 type Endpoint struct {
 	cfg   Config
-	slots chan struct{}
+	slots *request.Slots
 }
 
 // New prepares an endpoint.
-func New(cfg Config) *Endpoint { return &Endpoint{cfg: cfg, slots: make(chan struct{}, MaxCalls)} }
+func New(cfg Config) *Endpoint {
+	return &Endpoint{cfg: cfg, slots: request.NewSlots("calls of assistants", request.WithOthers(MaxCalls), cfg.OnLimit)}
+}
 
 // ServeHTTP takes one message. Who may send one is asked before (operations.MCP). It implements http.Handler.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	paced := request.Pace(w, r)
 	defer func() { _ = paced.Close() }()
 	r.Body = paced
-	s := e.server(r.Context(), func(out *http.Request) {
+	s := e.server(r.Context(), request.HolderOf(r), func(out *http.Request) {
 		out.RemoteAddr, out.Host = r.RemoteAddr, r.Host
 		for _, name := range e.cfg.Headers {
 			if v := r.Header.Get(name); name != "" && v != "" {
@@ -77,11 +81,11 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Run serves over a transport until ctx ends or the client goes.
 func (e *Endpoint) Run(ctx context.Context, t sdk.Transport) error {
-	return e.server(ctx, func(*http.Request) {}).Run(ctx, t)
+	return e.server(ctx, "", func(*http.Request) {}).Run(ctx, t)
 }
 
-// server has the tools for who asks within a context.
-func (e *Endpoint) server(ctx context.Context, dress func(*http.Request)) *sdk.Server {
+// server has the tools for who asks within a context, a holder of slots.
+func (e *Endpoint) server(ctx context.Context, holder string, dress func(*http.Request)) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "almanac", Title: "Almanac", Version: e.cfg.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, // the list never changes
 	})
@@ -90,7 +94,7 @@ func (e *Endpoint) server(ctx context.Context, dress func(*http.Request)) *sdk.S
 		s.AddTool(t.described(), func(call context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			call, cancel := both(ctx, call)
 			defer cancel()
-			return e.call(call, t, req.Params.Arguments, dress), nil
+			return e.call(call, t, req.Params.Arguments, holder, dress), nil
 		})
 	}
 	return s
@@ -105,13 +109,12 @@ func both(values, other context.Context) (context.Context, context.CancelFunc) {
 }
 
 // call carries out one call.
-func (e *Endpoint) call(ctx context.Context, t *tool, raw []byte, dress func(*http.Request)) *sdk.CallToolResult {
-	select {
-	case e.slots <- struct{}{}:
-		defer func() { <-e.slots }()
-	default:
-		return failed(fmt.Errorf("%d calls are under way: call again in a second", MaxCalls))
+func (e *Endpoint) call(ctx context.Context, t *tool, raw []byte, holder string, dress func(*http.Request)) *sdk.CallToolResult {
+	free, err := e.slots.Take(holder)
+	if err != nil {
+		return failed(fmt.Errorf("%w: call again in a second", err))
 	}
+	defer free()
 	args, err := t.argumentsOf(raw)
 	if err != nil {
 		return failed(err)

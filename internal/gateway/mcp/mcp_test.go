@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -234,7 +235,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A message with more calls than may be under way has the others refused, and the calls of a client that goes end.
+// A client that has as many calls under way as one may is refused more, another is answered beside it, and the calls of a client that
+// goes end.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	begun, free, lagging, ended := make(chan struct{}, 2*MaxCalls), make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -251,33 +253,51 @@ func TestManyCalls(t *testing.T) {
 			_, _ = w.Write([]byte("{}"))
 		})
 	}, func(any, []byte) {})})
-	srv := httptest.NewServer(endpoint)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		endpoint.ServeHTTP(w, r.WithContext(access.With(r.Context(), &access.Principal{Name: r.Header.Get("Who")})))
+	}))
 	defer srv.Close()
-	post := func(ctx context.Context, body string) (*http.Response, error) {
+	post := func(ctx context.Context, who, body string) (*http.Response, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Who", who)
 		return http.DefaultClient.Do(req)
 	}
 	var calls []string
 	for i := range MaxCalls + 3 {
 		calls = append(calls, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"topics","arguments":{}}}`, i+1))
 	}
+	other := make(chan error, 1)
 	go func() {
+		defer close(free)
 		for range MaxCalls {
 			<-begun
 		}
-		close(free)
+		answered := make(chan error, 1)
+		go func() {
+			res, err := post(t.Context(), "other", calls[0])
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			answered <- err
+		}()
+		select {
+		case <-begun:
+			other <- nil
+		case err := <-answered:
+			other <- fmt.Errorf("another client's call is not begun: %w", err)
+		}
 	}()
 	refused, answered := 0, 0
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for _, call := range calls {
 		all.Go(func() {
-			res, err := post(t.Context(), call)
+			res, err := post(t.Context(), "one", call)
 			if err != nil {
 				t.Error(err)
 				return
@@ -297,13 +317,16 @@ func TestManyCalls(t *testing.T) {
 			defer mu.Unlock()
 			if answered++; got.Result.IsError {
 				refused++
-				if want := "16 calls are under way: call again in a second"; got.Result.Content[0].Text != want {
+				if want := "16 calls of assistants are under way: call again in a second"; got.Result.Content[0].Text != want {
 					t.Error(got.Result.Content[0].Text)
 				}
 			}
 		})
 	}
 	all.Wait()
+	if err := <-other; err != nil {
+		t.Error(err)
+	}
 	if answered != len(calls) || refused > 3 {
 		t.Errorf("%d answered, %d refused", answered, refused)
 	}
@@ -312,7 +335,7 @@ func TestManyCalls(t *testing.T) {
 		<-lagging
 		cancel()
 	}()
-	if res, err := post(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lag","arguments":{}}}`); err == nil {
+	if res, err := post(ctx, "one", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lag","arguments":{}}}`); err == nil {
 		_ = res.Body.Close()
 	}
 	if err := <-ended; err == nil {

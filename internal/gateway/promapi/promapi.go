@@ -23,6 +23,7 @@ import (
 
 // Bounds of requests.
 const (
+	// maxQueries are under way for one client at once; for others there are a third more (request.WithOthers).
 	maxQueries = 8
 	formBytes  = 1 << 20
 	// maxSteps bounds the instants of a range, as Prometheus does.
@@ -40,16 +41,20 @@ type Config struct {
 	Anyone bool
 	// Version of this program, for buildinfo.
 	Version string
+	// OnLimit hears of each request that is refused because too many are under way; it may be nil.
+	OnLimit request.OnLimit
 }
 
 // API serves reads.
 type API struct {
 	cfg   Config
-	slots chan struct{}
+	slots *request.Slots
 }
 
 // New prepares the API.
-func New(cfg Config) *API { return &API{cfg: cfg, slots: make(chan struct{}, maxQueries)} }
+func New(cfg Config) *API {
+	return &API{cfg: cfg, slots: request.NewSlots("queries of PromQL", request.WithOthers(maxQueries), cfg.OnLimit)}
+}
 
 // Path begins that of each route, below the topic's where that is in the path.
 const Path = "/api/v1/"
@@ -138,13 +143,12 @@ func (a *API) handle(to route) http.HandlerFunc {
 			fail(w, badData("the form cannot be read: %v", err))
 			return
 		}
-		select {
-		case a.slots <- struct{}{}:
-		default:
-			fail(w, &refusal{http.StatusServiceUnavailable, "unavailable", fmt.Sprintf("%d queries are under way; ask again in a second", maxQueries)})
+		free, err := a.slots.Take(request.HolderOf(r))
+		if err != nil {
+			fail(w, &refusal{http.StatusServiceUnavailable, "unavailable", err.Error() + "; ask again in a second"})
 			return
 		}
-		defer func() { <-a.slots }()
+		defer free()
 		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error {
 			if now.Where != who.Where {
 				return access.ErrUnauthenticated // it asks again, within the limit of now

@@ -3,6 +3,7 @@ package families
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,7 @@ import (
 type Inputs struct {
 	topics, tokens                                                           *metrics.Names
 	requests, events, refused, received, decoded, throttled, repeated, token *prometheus.CounterVec
-	auth                                                                     *prometheus.CounterVec
+	auth, limits                                                             *prometheus.CounterVec
 	took                                                                     *prometheus.HistogramVec
 	last                                                                     *prometheus.GaugeVec
 }
@@ -29,7 +30,7 @@ func NewInputs(r *metrics.Registry, reasons ...access.Reason) *Inputs {
 		topics: r.Topics(), tokens: &metrics.Names{}, requests: r.Counter(metrics.InputRequests), events: r.Counter(metrics.InputEvents),
 		refused: r.Counter(metrics.InputRefused), received: r.Counter(metrics.InputReceived), decoded: r.Counter(metrics.InputDecoded),
 		throttled: r.Counter(metrics.InputThrottled), repeated: r.Counter(metrics.InputRepeated), token: r.Counter(metrics.TokenEvents),
-		auth: r.Counter(metrics.AuthFailures), took: r.Histogram(metrics.InputDuration), last: r.Gauge(metrics.InputLast),
+		auth: r.Counter(metrics.AuthFailures), limits: r.Counter(metrics.Refused), took: r.Histogram(metrics.InputDuration), last: r.Gauge(metrics.InputLast),
 	}
 	for _, lost := range []string{"buffer-full", "lost-at-end"} { // of syslog, whose senders hear nothing
 		c.refused.WithLabelValues(string(pool.InputSyslog), lost)
@@ -80,6 +81,11 @@ func (c *Inputs) Request(in pool.Input, code int, took time.Duration, received i
 
 // Refused counts a request that was refused for who sent it.
 func (c *Inputs) Refused(reason string) { c.auth.WithLabelValues(reason).Inc() }
+
+// Limited counts what a limit refused.
+func (c *Inputs) Limited(what, why string) {
+	c.limits.WithLabelValues(strings.ReplaceAll(what, " ", "_"), why).Inc()
+}
 
 // Producers is the source of what the producers of a pool have done.
 func Producers(r *metrics.Registry, p *pool.Pool) metrics.Source {

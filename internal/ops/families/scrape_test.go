@@ -113,6 +113,7 @@ func playParts(r *metrics.Registry) {
 	hooks.Repeated(pool.InputLines)
 	in.Request(pool.InputLines, 200, time.Second, 9)
 	in.Refused("wrong")
+	in.Limited("reads", "full")
 }
 
 func names(m *dto.Metric) (out []string) {
