@@ -199,7 +199,7 @@ func isHealth(path string) bool { return path == "/healthz" || path == "/readyz"
 func (g *Gateway) makeRoutes() http.Handler {
 	var served http.Handler
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/topics/{topic}/events", g.counted(pool.InputLines, lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored})))
+	mux.Handle("POST /v1/topics/{topic}/events", g.counted(pool.InputLines, lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored, OnLimit: g.cfg.OnLimit})))
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping, reads.Rates, reads.Own, reads.Version, reads.OnLimit = g.stopped, g.parts.Pool, g.parts.Pool.Own, g.cfg.Version, g.cfg.OnLimit

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"time"
 
@@ -45,12 +46,17 @@ type Config struct {
 	Stored func(ctx context.Context, topics []string) error
 	// Now is the clock of times without a year.
 	Now func() time.Time
+	// OnLimit hears of each request that is refused because too many bodies are read by expressions; it may be nil.
+	OnLimit request.OnLimit
 }
 
 // Input is the handler of POST /v1/topics/{topic}/events.
 type Input struct {
 	cfg  Config
 	keys *keys
+	// matching are the bodies that are read by regular expressions.
+	matching  *request.Slots
+	matchWait time.Duration // matchWait, but in tests
 }
 
 // New prepares the input.
@@ -58,8 +64,15 @@ func New(cfg Config) *Input {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Input{cfg, newKeys(time.Now)}
+	return &Input{
+		cfg: cfg, keys: newKeys(time.Now), matchWait: matchWait,
+		matching: request.NewSlots("readings by regular expressions", matchers(runtime.GOMAXPROCS(0)), cfg.OnLimit),
+	}
 }
+
+// matchers is how many bodies are read by regular expressions at once, each of which keeps a processor busy: half of the processors do
+// other work. There are two at least, so that no client has all of them.
+func matchers(processors int) int { return max(2, processors/2) }
 
 // Answer is what became of a request.
 type Answer struct {
@@ -137,12 +150,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 			}
 		}()
 	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), matchWait, errSlowExpressions)
-	defer cancel()
-	if o.Multiline != nil || o.UserRegex != nil || o.Extract != nil {
-		o.Stop = func() error { return context.Cause(ctx) }
-	}
-	a, err := decode(body, r.Header.Get("Content-Type"), &o, to)
+	a, err := in.decode(r, req, body, &o, to)
 	if err != nil {
 		return err
 	}
@@ -197,9 +205,26 @@ func (in *Input) stored(ctx context.Context, topics []string) bool {
 	return in.cfg.Stored(ctx, topics) == nil
 }
 
-// errSlowExpressions refuses a body that takes its expressions too long. Nothing of it was taken.
-var errSlowExpressions = request.Refuse(http.StatusRequestEntityTooLarge, "slow_expressions", fmt.Sprintf("the body was read by regular expressions for %s and is not done; nothing was taken", matchWait),
-	"send fewer or shorter lines at once, or expressions that begin with ^ and repeat less")
+// slowExpressions refuses a body that takes its expressions too long. Nothing of it was taken.
+func slowExpressions(most time.Duration) error {
+	return request.Refuse(http.StatusRequestEntityTooLarge, "slow_expressions", fmt.Sprintf("the body was read by regular expressions for %s and is not done; nothing was taken", most),
+		"send fewer or shorter lines at once, or expressions that begin with ^ and repeat less")
+}
+
+// decode is the function decode. A body that is read by regular expressions waits for its turn, and has its bound in time.
+func (in *Input) decode(r *http.Request, req *pool.Request, body []byte, o *options, to *pool.Target) (*Answer, error) {
+	if o.Multiline != nil || o.UserRegex != nil || o.Extract != nil {
+		free, err := in.matching.Wait(r.Context(), request.HolderOf(r), pool.SpaceWait)
+		if err != nil {
+			return nil, req.Busy(r.Context(), err)
+		}
+		defer free()
+		ctx, cancel := context.WithTimeoutCause(r.Context(), in.matchWait, slowExpressions(in.matchWait))
+		defer cancel()
+		o.Stop = func() error { return context.Cause(ctx) }
+	}
+	return decode(body, r.Header.Get("Content-Type"), o, to)
+}
 
 // key makes the request idempotent where the client asks for it. The key is the writer's own: with that of another it would say
 // whether that one sent the same.

@@ -137,6 +137,12 @@ func (r *Request) grow(ctx context.Context, n int) error {
 	return nil
 }
 
+// Busy returns ErrBusy, and counts the request as one of which nothing was taken for now. A why that is the end of the request's own
+// context stays what it is.
+func (r *Request) Busy(ctx context.Context, why error) error {
+	return r.throttled(r.noSpace(ctx, why.Error()))
+}
+
 func (r *Request) noSpace(ctx context.Context, why string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
