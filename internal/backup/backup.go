@@ -136,7 +136,7 @@ func (c *Config) copies(ctx context.Context, js jetstream.JetStream, m, base *Ma
 	}
 	for try := 1; ; try++ {
 		m.Streams = nil
-		if err := c.streams(ctx, js, m); err == nil || !errors.Is(err, errNoCheckpoint) || try == maxTries {
+		if err := c.streams(ctx, js, m, base); err == nil || !errors.Is(err, errNoCheckpoint) || try == maxTries {
 			return err
 		}
 	}

@@ -382,14 +382,14 @@ func TestStageOfABucket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var of []File
+		var of Stream
 		for n := range 5 + round {
 			chunk := []byte(strings.Repeat(string(rune('a'+n)), 1000))
 			o, err := st.put(t.Context(), chunk)
 			if err != nil {
 				t.Fatal(err)
 			}
-			of = append(of, File{"chunk", o})
+			of.Chunks = append(of.Chunks, Chunk{uint64(n), o})
 		}
 		if n, want := len(st.near.there), []int{5, 1}[round]; n != want {
 			t.Errorf("round %d: %d chunks are staged, want %d", round, n, want)
@@ -401,23 +401,23 @@ func TestStageOfABucket(t *testing.T) {
 		if st, err = openStage(t.Context(), ReadStore(p), files); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.fetch(t.Context(), of); err != nil {
+		if err := st.fetch(t.Context(), &of); err != nil {
 			t.Fatal(err)
 		}
-		for n, f := range of {
+		for n, f := range of.Chunks {
 			if chunk, err := st.near.Read(t.Context(), f.Object); err != nil || chunk[0] != byte('a'+n) {
 				t.Errorf("chunk %d: %q, %v", n, chunk, err)
 			}
 		}
-		b.Remove(p.key(of[0].name()))
+		b.Remove(p.key(of.Chunks[0].name()))
 		st.close(t.Context())
 		if st, err = openStage(t.Context(), ReadStore(p), files); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.fetch(t.Context(), of); !errors.Is(err, ErrDamaged) {
+		if err := st.fetch(t.Context(), &of); !errors.Is(err, ErrDamaged) {
 			t.Errorf("a chunk that is gone: %v", err)
 		}
 		st.close(t.Context())
-		b.Write(p.key(of[0].name()), []byte(strings.Repeat("a", 1000)))
+		b.Write(p.key(of.Chunks[0].name()), []byte(strings.Repeat("a", 1000)))
 	}
 }

@@ -34,8 +34,10 @@
 // began. It lacks what was deleted meanwhile. Where a newer message takes an older one's place, both may be missing. So of
 // the registry and the fronts what came since is read too, until a round lacks none of its messages (catchUp).
 //
-// Messages are kept in chunks of some 4 MiB. Where a chunk ends is told by the message at its end alone, so what leaves the
-// stream's beginning moves no later chunk, and a second backup adds those that are new.
+// Messages are kept in chunks of some 4 MiB (chunks.go). Where a chunk ends is told by the message at its end alone, so what leaves the
+// stream's beginning moves no later chunk. Chunks end where those of the backup before did, too: what came since is not written together with
+// the end of that one. Of SHARDS the checkpoints are chunks of their own: a janitor takes most of them away from between the frames. So a second backup
+// adds what is new, and the rest of the first chunk of each stream.
 //
 // # Tables
 //

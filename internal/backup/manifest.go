@@ -15,7 +15,7 @@ import (
 )
 
 // Format is the number of the layout. It changes when an older Almanac could not read a backup any more.
-const Format = 1
+const Format = 2
 
 // Object is a file by its content.
 type Object struct {
@@ -23,9 +23,15 @@ type Object struct {
 	Size   int64  `json:"size"`
 }
 
-// File is a file of a stream or of tables.
+// File is a file of tables.
 type File struct {
 	Path string `json:"path"`
+	Object
+}
+
+// Chunk is a file of a stream.
+type Chunk struct {
+	Last uint64 `json:"last"` // the sequence of its last message
 	Object
 }
 
@@ -37,7 +43,39 @@ type Stream struct {
 	LastTime time.Time       `json:"last_time,omitzero"` // when the last message was stored
 	Messages uint64          `json:"messages"`           // records, also of messages that were deleted since
 	Config   json.RawMessage `json:"config"`
-	Files    []File          `json:"files"`
+	Chunks   []Chunk         `json:"chunks"`
+	// Transient are the chunks of messages that are purged soon (transient). Among the others they would change what lies around them.
+	Transient []Chunk `json:"transient,omitempty"`
+}
+
+// each calls f with each file of both series, with what it is.
+func (s *Stream) each(f func(what string, o Object) error) error {
+	for what, series := range [][]Chunk{s.Chunks, s.Transient} {
+		for n, c := range series {
+			if err := f(fmt.Sprintf("stream %s: %s %d", s.Name, [...]string{"chunk", "transient chunk"}[what], n), c.Object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// bytes is how large the files are.
+func (s *Stream) bytes() (n int64) {
+	_ = s.each(func(_ string, o Object) error { n += o.Size; return nil })
+	return n
+}
+
+// stream is the copy of a stream by its name, an empty one where there is none.
+func (m *Manifest) stream(name string) Stream {
+	if m != nil {
+		for _, s := range m.Streams {
+			if s.Name == name {
+				return s
+			}
+		}
+	}
+	return Stream{}
 }
 
 // copiedStreams are the streams of a backup.
@@ -126,10 +164,8 @@ func (m *Manifest) Objects(f func(what string, o Object) error) error {
 		}
 	}
 	for i := range m.Streams {
-		for _, x := range m.Streams[i].Files {
-			if err := f("stream "+m.Streams[i].Name+": "+x.Path, x.Object); err != nil {
-				return err
-			}
+		if err := m.Streams[i].each(f); err != nil {
+			return err
 		}
 	}
 	return f("the ledger", m.Ledger)

@@ -50,7 +50,7 @@ func TestManifestSaysWhatABackupHas(t *testing.T) {
 		"a group twice":      func(m *Manifest) { m.Groups = append(m.Groups, m.Groups[0]) },
 		"groups in no order": func(m *Manifest) { m.Groups = append(m.Groups, Group{Name: groupLedger}) },
 		"no digest":          func(m *Manifest) { m.Ledger.SHA256 = "" },
-		"a short digest":     func(m *Manifest) { m.Streams[1].Files = []File{{"chunk 0", Object{"ab", 1}}} },
+		"a short digest":     func(m *Manifest) { m.Streams[1].Chunks = []Chunk{{1, Object{"ab", 1}}} },
 		"a path for a digest": func(m *Manifest) {
 			m.Ledger.SHA256 = "../../../../../../../../../../../../../../../../etc/passwd-of-64-b"
 		},

@@ -16,9 +16,9 @@ func registryOf(t *testing.T, s *Store, keys ...string) *Manifest {
 		if m.Streams[i].Name != schemas.KVStream {
 			continue
 		}
-		c := chunker{keep: func(chunk []byte) error {
+		c := chunker{keep: func(chunk []byte, last uint64) error {
 			o, err := s.Put(t.Context(), chunk)
-			m.Streams[i].Files = append(m.Streams[i].Files, File{"chunk 0", o})
+			m.Streams[i].Chunks = append(m.Streams[i].Chunks, Chunk{last, o})
 			return err
 		}}
 		for n, key := range keys {

@@ -2,15 +2,11 @@ package backup
 
 import (
 	"bytes"
-	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"time"
 
-	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats-server/v2/server/archive"
 )
 
@@ -112,50 +108,6 @@ func (c *cutter) complete() error {
 	return nil
 }
 
-// chunkBytes is how large the chunks of a stream are on average, maxChunkBytes at most but for one message.
-const (
-	chunkBytes    = 4 << 20
-	maxChunkBytes = 32 << 20
-)
-
-// ends reports whether a chunk ends with a message. It goes by the message alone, the more likely the larger it is: where old
-// messages leave a stream, later chunks stay what they were.
-func ends(m *message) bool {
-	size := len(m.subject) + len(m.header) + len(m.data) + 32
-	return crc32.ChecksumIEEE(binary.LittleEndian.AppendUint64(nil, m.seq))%chunkBytes < uint32(min(size, chunkBytes))
-}
-
-// chunker makes chunks of messages: each is an archive, compressed.
-type chunker struct {
-	raw  bytes.Buffer
-	w    *archive.Writer
-	keep func(chunk []byte) error
-}
-
-func (c *chunker) add(m *message) error {
-	if c.w == nil {
-		c.w = archive.NewWriter(&c.raw)
-	}
-	if err := writeMessage(c.w, m); err != nil {
-		return err
-	}
-	if ends(m) || c.raw.Len() >= maxChunkBytes {
-		return c.end()
-	}
-	return nil
-}
-
-// end gives out the last chunk.
-func (c *chunker) end() error {
-	if c.w == nil {
-		return nil
-	}
-	chunk := s2.Encode(nil, c.raw.Bytes())
-	c.raw.Reset()
-	c.w = nil
-	return c.keep(chunk)
-}
-
 func writeMessage(w *archive.Writer, m *message) error {
 	err := w.WriteHeader(&archive.Header{
 		Name: m.subject, Sequence: m.seq, Timestamp: m.stored, HeaderSize: int64(len(m.header)), PayloadSize: int64(len(m.data)),
@@ -196,30 +148,4 @@ func readMessages(r *archive.Reader, f func(*message) (bool, error)) error {
 			return err
 		}
 	}
-}
-
-// chunkMessages calls f with the messages of a chunk.
-func chunkMessages(chunk []byte, f func(*message) error) error {
-	if n, err := s2.DecodedLen(chunk); err != nil || n > maxChunkBytes+2*maxMessage {
-		return fmt.Errorf("%w: a chunk that says it has %d bytes", ErrDamaged, n)
-	}
-	raw, err := s2.Decode(nil, chunk)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return readMessages(archive.NewReader(bytes.NewReader(raw)), func(m *message) (bool, error) { return true, f(m) })
-}
-
-// messages calls f with the messages of a stream's copy, in order.
-func (s *Store) messages(ctx context.Context, of *Stream, f func(*message) error) error {
-	for _, file := range of.Files {
-		chunk, err := s.Read(ctx, file.Object)
-		if err == nil {
-			err = chunkMessages(chunk, f)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,9 +1,7 @@
 package backup
 
 import (
-	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -58,60 +56,5 @@ func TestCut(t *testing.T) {
 				t.Errorf("kept %v and ended before %d, want %v and %d", got, cut.end, c.want, c.end)
 			}
 		})
-	}
-}
-
-// What leaves the beginning of a stream changes the first chunk alone, and chunks give back what they were made of.
-func TestChunksStayTheSame(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
-	var all []*message
-	for seq := range uint64(3000) {
-		data := make([]byte, 1+r.IntN(20_000))
-		for i := range data {
-			data[i] = byte(r.Uint32())
-		}
-		all = append(all, &message{subject: "events.app.2026-11.0", seq: seq + 1, stored: int64(seq), header: []byte("NATS/1.0\r\nA: b\r\n\r\n"), data: data})
-	}
-	chunks := func(from int) (out [][]byte) {
-		c := chunker{keep: func(b []byte) error { out = append(out, bytes.Clone(b)); return nil }}
-		for _, m := range all[from:] {
-			if err := c.add(m); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := c.end(); err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	first := chunks(0)
-	var back []*message
-	for _, c := range first {
-		if err := chunkMessages(c, func(m *message) error { back = append(back, m); return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(back) != len(all) {
-		t.Fatalf("%d messages came back of %d", len(back), len(all))
-	}
-	for i, m := range all {
-		if b := back[i]; b.subject != m.subject || b.seq != m.seq || b.stored != m.stored || !bytes.Equal(b.header, m.header) || !bytes.Equal(b.data, m.data) {
-			t.Fatalf("message %d came back as another", m.seq)
-		}
-	}
-	later := chunks(700)
-	digests := map[string]bool{}
-	for _, c := range first {
-		digests[digest(c)] = true
-	}
-	other := 0
-	for _, c := range later {
-		if !digests[digest(c)] {
-			other++
-		}
-	}
-	if len(first) < 4 || other > 1 {
-		t.Errorf("%d chunks, and %d of %d are others without the first messages; want 1 at most", len(first), other, len(later))
 	}
 }

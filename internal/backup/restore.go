@@ -201,7 +201,7 @@ func (c *RestoreConfig) stream(ctx context.Context, js jetstream.JetStream, s *S
 		return err
 	}
 	defer staged.close(ctx)
-	if err := staged.fetch(ctx, s.Files); err != nil {
+	if err := staged.fetch(ctx, s); err != nil {
 		return err
 	}
 	part, err := only.of(*s, func(each func(*message) error) error { return staged.near.messages(ctx, s, each) })
@@ -239,10 +239,6 @@ func halfRestored(s *Stream, is *jetstream.StreamState) error {
 
 // adapted is the configuration of a stream for the target, and its bound: no larger than the target's, unless the stream is.
 func (c *RestoreConfig) adapted(s *Stream, of string) (config json.RawMessage, most int64, err error) {
-	var holds int64
-	for _, f := range s.Files {
-		holds += f.Size
-	}
 	limit := c.Limits.RegistryBytes
 	for _, cfg := range schemas.Streams(c.Limits) {
 		if cfg.Name == s.Name {
@@ -256,7 +252,7 @@ func (c *RestoreConfig) adapted(s *Stream, of string) (config json.RawMessage, m
 		return nil, 0, fmt.Errorf("backup: configuration of the stream %s: %w", s.Name, err)
 	}
 	if most = had.MaxBytes; most <= 0 || most > limit {
-		most = max(limit, 2*holds) // as files they are compressed
+		most = max(limit, 2*s.bytes()) // as files they are compressed
 	}
 	config, err = withConfig(s.Config, func(cfg map[string]any) {
 		cfg["num_replicas"], cfg["max_bytes"] = max(c.Limits.Replicas, 1), most

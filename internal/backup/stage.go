@@ -57,20 +57,17 @@ func (s *stage) send(ctx context.Context) error {
 }
 
 // fetch brings the files of a stream.
-func (s *stage) fetch(ctx context.Context, files []File) error {
+func (s *stage) fetch(ctx context.Context, of *Stream) error {
 	if s.near == s.of {
 		return nil
 	}
-	for _, f := range files {
-		chunk, err := s.of.Read(ctx, f.Object)
+	return of.each(func(_ string, o Object) error {
+		chunk, err := s.of.Read(ctx, o)
 		if err == nil {
 			_, err = s.near.Put(ctx, chunk)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (s *stage) close(ctx context.Context) {

@@ -15,22 +15,22 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// streams copies the streams, in their order.
-func (c *Config) streams(ctx context.Context, js jetstream.JetStream, m *Manifest) error {
-	if err := c.stream(ctx, js, m, schemas.CopiesStream, keyed()); err != nil {
+// streams copies the streams, in their order. base is the backup before, nil where there is none.
+func (c *Config) streams(ctx context.Context, js jetstream.JetStream, m, base *Manifest) error {
+	if err := c.stream(ctx, js, m, base, schemas.CopiesStream, keyed()); err != nil {
 		return err
 	}
 	// The registry may have been quiet: its last message is to be of now, for it names the point.
 	if _, err := js.Publish(ctx, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, "backup")), []byte("{}")); err != nil {
 		return fmt.Errorf("backup: naming the point in time: %w", err)
 	}
-	if err := c.stream(ctx, js, m, schemas.KVStream, keyed()); err != nil {
+	if err := c.stream(ctx, js, m, base, schemas.KVStream, keyed()); err != nil {
 		return err
 	}
 	m.Point = m.Streams[len(m.Streams)-1].LastTime
 	m.Fronts = m.Point
 	for _, front := range []string{schemas.StreamDocs, schemas.StreamTimers} {
-		if err := c.stream(ctx, js, m, front, keyed()); err != nil {
+		if err := c.stream(ctx, js, m, base, front, keyed()); err != nil {
 			return err
 		}
 		if t := m.Streams[len(m.Streams)-1].LastTime; t.After(m.Fronts) {
@@ -38,7 +38,7 @@ func (c *Config) streams(ctx context.Context, js jetstream.JetStream, m *Manifes
 		}
 	}
 	for _, log := range []string{schemas.StreamEvents, schemas.StreamShards} {
-		if err := c.stream(ctx, js, m, log, upTo(m.Point)); err != nil {
+		if err := c.stream(ctx, js, m, base, log, upTo(m.Point)); err != nil {
 			return err
 		}
 	}
@@ -58,18 +58,14 @@ func upTo(t time.Time) extent { return extent{until: t} }
 func keyed() extent { return extent{keyed: true} }
 
 // stream copies one stream.
-func (c *Config) stream(ctx context.Context, js jetstream.JetStream, m *Manifest, name string, to extent) error {
+func (c *Config) stream(ctx context.Context, js jetstream.JetStream, m, base *Manifest, name string, to extent) error {
 	s := Stream{Name: name}
 	staged, err := openStage(ctx, c.Store, c.Files)
 	if err != nil {
 		return err
 	}
 	defer staged.close(ctx)
-	chunks := chunker{keep: func(chunk []byte) error {
-		o, err := staged.put(ctx, chunk)
-		s.Files = append(s.Files, File{fmt.Sprintf("chunk %d", len(s.Files)), o})
-		return err
-	}}
+	chunks := newChunkers(&s, base.stream(name), func(chunk []byte) (Object, error) { return staged.put(ctx, chunk) })
 	var read int64
 	var lanes checkpoints
 	cut := cutter{until: to.until, keep: func(m *message) error {

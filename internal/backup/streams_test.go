@@ -50,18 +50,12 @@ func copied(t *testing.T, c Config, js jetstream.JetStream, name string, to exte
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	var m Manifest
-	if err := c.stream(ctx, js, &m, name, to); err != nil {
+	if err := c.stream(ctx, js, &m, nil, name, to); err != nil {
 		t.Fatal(err)
 	}
 	s := m.Streams[0]
-	for _, file := range s.Files {
-		chunk, err := c.Store.Read(t.Context(), file.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := chunkMessages(chunk, func(m *message) error { f(m); return nil }); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.Store.messages(t.Context(), &s, func(m *message) error { f(m); return nil }); err != nil {
+		t.Fatal(err)
 	}
 	return s
 }
@@ -222,7 +216,7 @@ func TestLogIsCutBeforeABatch(t *testing.T) {
 	if err := streams.PurgeWith(t.Context(), js, stream, batch[4].Subject, streams.Refuse, jetstream.WithPurgeSequence(15)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.stream(t.Context(), js, &Manifest{}, config.Name, upTo(last.Time)); !errors.Is(err, errNoCheckpoint) {
+	if err := c.stream(t.Context(), js, &Manifest{}, nil, config.Name, upTo(last.Time)); !errors.Is(err, errNoCheckpoint) {
 		t.Errorf("a copy without the checkpoint of a lane: %v", err)
 	}
 	var cfg jetstream.StreamConfig
