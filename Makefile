@@ -300,7 +300,7 @@ cover: setup ## Tests with coverage; the report is cover.out
 release: console ## Archives for linux and darwin with completion, man pages, licences, SBOM and checksums, into dist/
 	go run ./internal/release -version '$(VERSION)' -o dist
 
-release-check: ## A release of every system, twice: the same bytes? Half an hour on 2 cores
+release-check: console ## A release of every system, twice: the same bytes? Half an hour on 2 cores
 	ALMANAC_RELEASE=linux/amd64,linux/arm64,darwin/amd64,darwin/arm64 go test -count 1 -timeout 2h -run '^TestReleaseTwice$$' -v ./internal/release
 
 # Where install puts things; DESTDIR is for those who make packages.

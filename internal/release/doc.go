@@ -8,5 +8,5 @@
 //
 // The same commit gives the same bytes: paths are trimmed, archives are sorted, owners are 0, and every time is that
 // of the commit. A tree with changes is refused, because its commit would not say what is inside. A module without a
-// licence fails the release. Nothing is published here.
+// licence fails the release, and so does a tree in which the page was not built. Nothing is published here.
 package main

@@ -75,6 +75,10 @@ func release(ctx context.Context, o options) error {
 	if o.version == "" {
 		o.version = c.described
 	}
+	page, err := pageDigest(pageDir)
+	if err != nil {
+		return err
+	}
 	if entries, err := os.ReadDir(o.out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: name another directory with -o, or remove it", o.out)
 	}
@@ -96,6 +100,7 @@ func release(ctx context.Context, o options) error {
 		}
 		fmt.Println("built", t)
 	}
+	fmt.Println("the page that is inside:", page)
 	return writeSums(o.out)
 }
 

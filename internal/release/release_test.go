@@ -107,6 +107,52 @@ func TestSums(t *testing.T) {
 	}
 }
 
+// TestPage: a release without the page is refused, by what to run, before anything is built; its digest tells of each file and of its name.
+func TestPage(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("placeholder.html", "no page")
+	if _, err := pageDigest(dir); err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "make console") {
+		t.Errorf("without a page: %v", err)
+	}
+	seen := map[string]string{}
+	for _, c := range []struct{ name, text string }{{"index.html", "one"}, {"app.js", "one"}, {"app.js", "two"}, {"part.js", "two"}} {
+		write(c.name, c.text)
+		digest, err := pageDigest(dir)
+		if again, _ := pageDigest(dir); err != nil || again != digest {
+			t.Fatalf("%s, %s, %v", digest, again, err)
+		}
+		if of, ok := seen[digest]; ok {
+			t.Errorf("the page with %s %q has the digest of that with %s", c.name, c.text, of)
+		}
+		seen[digest] = c.name + " " + c.text
+	}
+	t.Chdir(t.TempDir())
+	out := filepath.Join(dir, "dist")
+	repository(t)
+	if err := release(t.Context(), options{version: "v1.2.3", out: out, targets: []target{{"linux", "amd64"}}, dirty: true}); err == nil || !strings.Contains(err.Error(), "make console") {
+		t.Errorf("a release of a tree without the page: %v", err)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v", out, err)
+	}
+}
+
+// repository makes the working directory one of git, with a commit.
+func repository(t *testing.T) {
+	t.Helper()
+	for _, args := range []string{"init -q", "-c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x"} {
+		if err := run(t.Context(), nil, "git", strings.Fields(args)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestReleaseTwice builds a whole release twice and compares every byte. It compiles the program for each system, so it
 // runs where ALMANAC_RELEASE names them, as make release-check does.
 func TestReleaseTwice(t *testing.T) {
