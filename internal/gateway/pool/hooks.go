@@ -41,6 +41,16 @@ type Hooks struct {
 	Repeated func(in Input)
 }
 
+// Why events of syslog are lost, whose senders get no answers.
+const (
+	LostBuffer = "buffer-full" // datagrams for which the input had no room
+	LostKernel = "kernel-full" // datagrams that the kernel dropped before the input read them
+	LostAtEnd  = "lost-at-end" // what was read, and not taken when the input ended
+)
+
+// Losses are all such reasons: an alert looks for them.
+var Losses = []string{LostBuffer, LostKernel, LostAtEnd}
+
 // Lost tells of events of an input that are gone: their sender cannot send them again.
 func (p *Pool) Lost(in Input, topic, reason string, n int) {
 	if h := p.cfg.Hooks.Refused; h != nil {

@@ -58,7 +58,7 @@ type Input struct {
 // Stats counts messages since the start.
 type Stats struct {
 	Taken   uint64 // by the producer, which goes on sending them
-	Dropped uint64 // datagrams for which there was no room, and what was left at the end
+	Dropped uint64 // datagrams for which there was no room, here or in the kernel, and what was left at the end
 	Refused uint64 // by a limit of the topic, and datagrams from elsewhere than Allow
 	Whole   uint64 // kept whole, because they do not parse
 }
@@ -179,7 +179,7 @@ func (in *Input) tell(reason string, n int) {
 
 func (in *Input) lost(n int, why error) {
 	in.stats.dropped.Add(uint64(n))
-	in.tell("lost-at-end", n)
+	in.tell(pool.LostAtEnd, n)
 	in.cfg.OnError(fmt.Errorf("syslog: %d messages were read and are lost: %w", n, why))
 }
 

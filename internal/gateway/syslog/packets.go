@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/gateway/pool"
 )
 
 // kernelBytes is what the kernel may keep for a socket while the input is busy.
@@ -15,11 +16,20 @@ const kernelBytes = 4 << 20
 // servePackets reads datagrams until ctx ends. One for which there is no room is
 // dropped and counted: the sender cannot be held back.
 func (in *Input) servePackets(ctx context.Context, p net.PacketConn, allows func(net.Addr) bool) error {
-	stopped := context.AfterFunc(ctx, func() { _ = p.Close() })
-	defer stopped()
+	counted := func() {}
 	if u, ok := p.(*net.UDPConn); ok {
-		_ = u.SetReadBuffer(kernelBytes) // a smaller one works too
+		_ = u.SetReadBuffer(kernelBytes) // the kernel takes a smaller one without an error; what it drops then is counted
+		k := kernel{in: in, of: u}
+		counted = k.count
+		counting, end := context.WithCancel(ctx)
+		defer end()
+		go k.watch(counting)
 	}
+	stopped := context.AfterFunc(ctx, func() {
+		counted()
+		_ = p.Close()
+	})
+	defer stopped()
 	decoder := NewDecoder()
 	datagram := make([]byte, MaxLineBytes)
 	for {
@@ -43,7 +53,7 @@ func (in *Input) servePackets(ctx context.Context, p net.PacketConn, allows func
 		}
 		if !in.packets.offer(in.event(decoder, Frame{Line: datagram[:n]}, host(from))) {
 			in.stats.dropped.Add(1)
-			in.tell("buffer-full", 1)
+			in.tell(pool.LostBuffer, 1)
 		}
 	}
 }

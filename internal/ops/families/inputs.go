@@ -32,7 +32,7 @@ func NewInputs(r *metrics.Registry, reasons ...access.Reason) *Inputs {
 		throttled: r.Counter(metrics.InputThrottled), repeated: r.Counter(metrics.InputRepeated), token: r.Counter(metrics.TokenEvents),
 		auth: r.Counter(metrics.AuthFailures), limits: r.Counter(metrics.Refused), took: r.Histogram(metrics.InputDuration), last: r.Gauge(metrics.InputLast),
 	}
-	for _, lost := range []string{"buffer-full", "lost-at-end"} { // of syslog, whose senders hear nothing
+	for _, lost := range pool.Losses {
 		c.refused.WithLabelValues(string(pool.InputSyslog), lost)
 	}
 	for _, reason := range reasons {
