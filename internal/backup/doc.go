@@ -75,6 +75,7 @@
 //	killed while copying       objects without a manifest: run it again
 //	killed while restoring     the target keeps its marks, and no part starts there: run it again, it goes on (target.admits)
 //	a byte differs             ErrDamaged names the file
+//	--keep removes it while it is read   ErrRemoved
 //	a manifest is cut          ErrTorn
 //	a manifest names files that no backup has, or streams of others   ErrTorn, whatever its digest is
 //	a ledger is older than the backups know, or lacks what they know   ErrOldLedger

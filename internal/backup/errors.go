@@ -7,6 +7,8 @@ var (
 	ErrTorn = errors.New("not a whole backup")
 	// ErrDamaged means that a file of a backup does not have the bytes that were written.
 	ErrDamaged = errors.New("the backup is damaged")
+	// ErrRemoved means that a backup was removed while it was read.
+	ErrRemoved = errors.New("the backup was removed meanwhile, as --keep does")
 	// ErrNotOurs means that a backup cannot follow those that a place has.
 	ErrNotOurs = errors.New("not the place for this backup")
 	// ErrNoSpace means that a copy would fill the disk.

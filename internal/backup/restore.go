@@ -61,11 +61,15 @@ func (c *RestoreConfig) tell(what string, bytes int64) {
 //
 // The backup's files must have been compared with their digests (Store.Check).
 func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
-	js, err := jetstream.New(cfg.NC)
+	return cfg.Store.removed(ctx, m, cfg.restore(ctx, m))
+}
+
+func (c *RestoreConfig) restore(ctx context.Context, m *Manifest) error {
+	js, err := jetstream.New(c.NC)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	t, err := cfg.look(ctx, js, m)
+	t, err := c.look(ctx, js, m)
 	if err != nil {
 		return err
 	}
@@ -74,48 +78,48 @@ func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
 		return err
 	}
 	if whole {
-		return cfg.finished(ctx, js, m)
+		return c.finished(ctx, js, m)
 	}
-	only, err := cfg.Only.selects(ctx, cfg.Store, m)
+	only, err := c.Only.selects(ctx, c.Store, m)
 	if err != nil {
 		return err
 	}
-	release, err := useFiles(cfg.Files, cfg.Store)
+	release, err := useFiles(c.Files, c.Store)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if !t.begun {
-		if err := registry.BeginRestore(ctx, js, m.Name(), cfg.Limits.Replicas); err != nil {
+		if err := registry.BeginRestore(ctx, js, m.Name(), c.Limits.Replicas); err != nil {
 			return err
 		}
 	}
-	cfg.step(StepBegun)
-	if err := cfg.DB.MarkRestore(ctx, m.Name()); err != nil {
+	c.step(StepBegun)
+	if err := c.DB.MarkRestore(ctx, m.Name()); err != nil {
 		return err
 	}
-	cfg.step(StepMarked)
+	c.step(StepMarked)
 	for _, h := range t.tables {
-		if err := cfg.DB.DropForRestore(ctx, h.Name); err != nil {
+		if err := c.DB.DropForRestore(ctx, h.Name); err != nil {
 			return err
 		}
 	}
-	if err := cfg.tables(ctx, m); err != nil {
+	if err := c.tables(ctx, m); err != nil {
 		return err
 	}
-	cfg.step(StepTables)
+	c.step(StepTables)
 	for i := range m.Streams {
 		if s := &m.Streams[i]; s.Name != schemas.KVStream {
-			if err := cfg.stream(ctx, js, s, &only, m.Name()); err != nil {
+			if err := c.stream(ctx, js, s, &only, m.Name()); err != nil {
 				return err
 			}
-			cfg.step(StepStream + s.Name)
+			c.step(StepStream + s.Name)
 		}
 	}
 	for i := range m.Streams {
 		if s := &m.Streams[i]; s.Name == schemas.KVStream {
-			err := cfg.stream(ctx, js, s, &only, m.Name())
-			cfg.step(StepStream + s.Name)
+			err := c.stream(ctx, js, s, &only, m.Name())
+			c.step(StepStream + s.Name)
 			return err
 		}
 	}

@@ -239,7 +239,20 @@ func (s *Store) Check(ctx context.Context, m *Manifest, progress func(bytes int6
 		}
 		return nil
 	})
-	return errors.Join(errors.Join(bad...), err)
+	return s.removed(ctx, m, errors.Join(errors.Join(bad...), err))
+}
+
+// removed is an error of reading a backup, or ErrRemoved where the place no longer lists that: its files are not damaged then.
+func (s *Store) removed(ctx context.Context, m *Manifest, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	names, failed := s.Manifests(ctx)
+	if failed != nil || slices.Contains(names, m.Name()) {
+		return err
+	}
+	return fmt.Errorf("%w: %s no longer has %s, of which files were still to be read. Remove what was restored of it, and restore a newer one; a larger --keep leaves more time",
+		ErrRemoved, s.At(""), m.Name())
 }
 
 // maxNamed bounds how many damaged files are named.

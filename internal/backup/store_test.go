@@ -107,6 +107,30 @@ func committed(t *testing.T, s *Store, hour int, shared, o Object) *Manifest {
 	return m
 }
 
+// A backup that --keep removes while it is read is said to be removed, and not damaged; one of which a file is missing is damaged.
+func TestABackupIsRemovedMeanwhile(t *testing.T) {
+	everywhere(t, func(t *testing.T, at tried) {
+		ctx := t.Context()
+		s := opened(t, at)
+		shared, first, second := kept(t, s, "shared"), kept(t, s, "first"), kept(t, s, "second")
+		old := committed(t, s, 1, shared, first)
+		newest := committed(t, s, 2, shared, second)
+		reader := ReadStore(at)
+		err := reader.Check(ctx, old, func(int64) { // after the first file
+			if _, err := s.Keep(ctx, 1); err != nil {
+				t.Error(err)
+			}
+		})
+		if !errors.Is(err, ErrRemoved) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), old.Name()) {
+			t.Errorf("removed while it was read: %v", err)
+		}
+		at.lose(second.name())
+		if err := reader.Check(ctx, newest, nil); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrRemoved) {
+			t.Errorf("without one file: %v", err)
+		}
+	})
+}
+
 // A store names the object that differs, and keeps what the newest backups have. Another process finds all of it.
 func TestStore(t *testing.T) {
 	everywhere(t, func(t *testing.T, at tried) {
