@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access/certs/certstest"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/ops/alerttest"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
@@ -26,6 +29,7 @@ type observed struct {
 	whole        *box // of the test that parts live as long as
 	servers      *embeddedtest.Servers
 	events, rows *embeddedtest.Cable
+	gateway      *daemon
 	router, sink *daemon
 	table, udp   string
 	targets      map[string]string // by the name of a part
@@ -67,7 +71,7 @@ var plantable = []struct {
 		w.sink.stop(syscall.SIGTERM)
 	}, repair: (*observed).startSink},
 	{name: "silent input", alert: "InputSilent", plant: func(w *observed) { w.send(2000) }, repair: func(w *observed) { w.send(1) }},
-	{name: "dropped event", alert: "EventsDropped", plant: (*observed).drop, repair: func(w *observed) { w.events.Cut(false) }, later: 6 * time.Minute},
+	{name: "dropped event", alert: "EventsDropped", plant: (*observed).drop, repair: func(w *observed) { w.events.Cut(false); w.takes() }, later: 6 * time.Minute},
 	{name: "erasure stuck", alert: "ErasureStuck", plant: func(w *observed) {
 		w.sink.stop(syscall.SIGTERM)
 		w.post(w.targets["gateway"]+"/v1/topics/app/events", "application/x-ndjson", `{"message":"hi","user_id":"u1"}`)
@@ -76,6 +80,9 @@ var plantable = []struct {
 		}
 	}, repair: func(w *observed) { w.startSink(); w.ok("", "erase", "resume") }},
 }
+
+// alertsEnv has every fault planted; make alerts sets it.
+const alertsEnv = "ALMANAC_ALERTS"
 
 // alertWait is how long an alert may take on a machine that is busy; make alerts prints how long each took.
 const alertWait = 2 * time.Minute
@@ -88,7 +95,7 @@ const alertWithin = time.Minute
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	w := newObserved(t)
-	all := os.Getenv("ALMANAC_ALERTS") != ""
+	all := os.Getenv(alertsEnv) != ""
 	for _, f := range plantable {
 		if !f.quick && !all {
 			continue
@@ -96,8 +103,15 @@ func TestAlerts(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			w := w.in(t)
 			w.until(f.alert, false, 0)
-			f.plant(w)
+			repaired := false
+			t.Cleanup(func() { // those that follow begin in one that is whole
+				w.box = w.whole // whose context has not ended
+				if !repaired {
+					f.repair(w)
+				}
+			})
 			began := time.Now()
+			f.plant(w)
 			w.until(f.alert, true, 0)
 			seen := time.Since(began)
 			if all && seen > alertWithin {
@@ -105,6 +119,7 @@ func TestAlerts(t *testing.T) {
 			}
 			began = time.Now()
 			f.repair(w)
+			repaired = true
 			w.until(f.alert, false, f.later)
 			t.Logf("%-26s %-20s true after %5.1f s, false %5.1f s after the repair began", f.name, f.alert, seen.Seconds(), time.Since(began).Seconds())
 		})
@@ -125,7 +140,7 @@ func newObserved(t *testing.T) *observed {
 	w.startRouter()
 	w.startSink()
 	w.udp = embeddedtest.FreeAddress(t)
-	w.start("gateway", "--otlp-http", "off", "--otlp-grpc", "off", "--syslog-udp", w.udp, "--syslog-tls", "127.0.0.1:0", "--syslog-cert", filepath.Join(w.dir, "syslog.crt"), "--syslog-key", filepath.Join(w.dir, "syslog.key"))
+	w.gateway = w.start("gateway", "--otlp-http", "off", "--otlp-grpc", "off", "--syslog-udp", w.udp, "--syslog-tls", "127.0.0.1:0", "--syslog-cert", filepath.Join(w.dir, "syslog.crt"), "--syslog-key", filepath.Join(w.dir, "syslog.key"))
 	w.send(10)
 	w.ok("", "sql", "--wait", "10s", "SELECT count() FROM app")
 	return w
@@ -205,28 +220,53 @@ func (w *observed) fill() {
 	}
 }
 
-// drop cuts the gateway off from NATS, and sends datagrams until there is no room for them.
+// drop sends datagrams until there is no room for them: in the kernel, while the gateway stands still, and in the gateway, which is cut off from NATS then.
 func (w *observed) drop() {
 	w.t.Helper()
-	w.scrape() // before
-	w.events.Cut(true)
+	w.scrape()                          // before
 	conn, err := net.Dial("udp", w.udp) //nolint:noctx // a test
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
 	line := []byte("<14>1 - host app - - - " + strings.Repeat("x", 8000))
-	embeddedtest.Eventually(w.t, alertWait, func() error {
-		for range 500 {
-			if _, err := conn.Write(line); err != nil {
+	lost := func(reason string) {
+		counted := regexp.MustCompile(`(?m)^almanac_input_refused_events_total\{.*reason="` + reason + `".*\} [1-9]`)
+		embeddedtest.Eventually(w.t, alertWait, func() error {
+			if reason == pool.LostKernel {
+				_ = w.gateway.cmd.Process.Signal(syscall.SIGSTOP)
+			}
+			for range 2000 { // more than either keeps
+				if _, err = conn.Write(line); err != nil {
+					break
+				}
+			}
+			_ = w.gateway.cmd.Process.Signal(syscall.SIGCONT)
+			if err != nil {
 				return err
 			}
-		}
-		if !strings.Contains(string(w.page(w.targets["gateway"]+"/metrics")), `reason="buffer-full"`) {
-			return errors.New("there is room yet")
-		}
-		return nil
-	})
+			if page := w.page(w.targets["gateway"] + "/metrics"); !counted.Match(page) {
+				return errors.New("none is lost yet for the reason " + reason)
+			}
+			return nil
+		})
+	}
+	lost(pool.LostKernel)
+	w.events.Cut(true)
+	lost(pool.LostBuffer)
+}
+
+// takes waits until the gateway is ready and says of an event that it is stored.
+func (w *observed) takes() {
+	w.t.Helper()
+	for method, at := range map[string]string{http.MethodGet: "/readyz", http.MethodPost: "/v1/topics/app/events?ack=stored"} {
+		embeddedtest.Eventually(w.t, alertWait, func() error {
+			if code, said := asked(w.t, method, w.targets["gateway"]+at, `{"message":"hi"}`); code != http.StatusOK {
+				return fmt.Errorf("%s: %d %s", at, code, said)
+			}
+			return nil
+		})
+	}
 }
 
 func (w *observed) exec(statement string) {
