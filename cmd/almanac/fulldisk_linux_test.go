@@ -29,8 +29,8 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// fillDisk takes all the space that a disk has.
-func fillDisk(t *testing.T, disk string) (free func()) {
+// fillDisk takes the space that a disk has, until so many percent of it are used.
+func fillDisk(t *testing.T, disk string, percent uint64) (free func()) {
 	t.Helper()
 	name := filepath.Join(disk, "filler")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -39,6 +39,13 @@ func fillDisk(t *testing.T, disk string) (free func()) {
 	}
 	defer func() { _ = f.Close() }()
 	for block := make([]byte, 1<<20); len(block) > 0; {
+		var now unix.Statfs_t
+		if err := unix.Statfs(disk, &now); err != nil {
+			t.Fatal(err)
+		}
+		if percent < 100 && now.Bavail*100 <= now.Blocks*(100-percent) {
+			break
+		}
 		if _, err := f.Write(block); errors.Is(err, unix.ENOSPC) {
 			block = block[:len(block)/2]
 		} else if err != nil {
@@ -119,17 +126,30 @@ func TestUpOnAFullDisk(t *testing.T) {
 	b.ok("", "query", "app")
 	b.ok("", "topics", "apply", "pages", "--kind", "document")
 	b.ok("", "timers", "groups", "apply", "g")
-	first.stop(syscall.SIGINT)
-	free := fillDisk(t, disk)
-	b.up()
-	addresses, err := embedded.ReadAddresses(data)
-	if err != nil {
-		t.Fatal(err)
+	w := &observed{box: b, targets: map[string]string{}}
+	w.load()
+	watch := func() embedded.Addresses {
+		addresses, err := embedded.ReadAddresses(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.targets["up"] = addresses.HTTP
+		return addresses
 	}
+	watch()
+	w.until("DiskFull", false, 0)
+	began := time.Now()
+	fillDisk(t, disk, 92)
+	w.until("DiskFull", true, 0)
+	if seen := time.Since(began); os.Getenv(alertsEnv) != "" && seen > alertWithin {
+		t.Errorf("DiskFull was true %s after the disk was 92 %% full, more than %s", seen.Round(time.Second), alertWithin)
+	}
+	first.stop(syscall.SIGINT)
+	free := fillDisk(t, disk, 100)
+	b.up()
+	addresses := watch()
 	contains(t, b.ok("", "query", "app"), "before")
 	contains(t, b.ok("", "sql", "SELECT 40 + 2"), "42")
-	w := &observed{box: b, targets: map[string]string{"up": addresses.HTTP}}
-	w.load()
 	w.until("DiskFull", true, 0)
 	b.ok("", "topics", "ls")
 	secret, err := keep.ReadLocal(filepath.Join(data, embedded.LocalTokenName))
@@ -158,7 +178,7 @@ func TestUpOnAFullDisk(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
-	fillDisk(t, disk) // what up had in reserve, too
+	fillDisk(t, disk, 100) // what up had in reserve, too
 	refusesVerbs(t, b, data, addresses)
 	free()
 	w.until("DiskFull", false, 0)
