@@ -199,9 +199,12 @@ timers: ## Timers under races, kills and lost answers, and their lateness, at fu
 	ALMANAC_TIMERS_FROZEN=5000 ALMANAC_TIMERS_FREEZES=50 ALMANAC_TIMERS_FREEZE_SECONDS=10 go test -v -count 1 -timeout 60m -run '^TestTimersThroughFreezes$$' ./integration/faults
 	ALMANAC_TIMERS_AWAY=5000 ALMANAC_TIMERS_AWAY_SECONDS=10 ALMANAC_TIMERS_ALONE=600 go test -v -count 1 -timeout 60m -run '^(TestTimersThroughOutages|TestTimerAlone)$$' ./integration/faults
 
-.PHONY: alerts
+.PHONY: alerts away
 alerts: setup ## Each fault that an alert tells of, planted and repaired, with how long it took
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_ALERTS=1 go test -count 1 -v -timeout 30m -run '^(TestAlerts|TestUpOnAFullDisk)$$' ./cmd/almanac
+
+away: setup ## What tells how Almanac is answers within 2 s while a server, or both, are gone or stand still
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_AWAY_TIMED=1 go test -count 1 -v -timeout 20m -run '^TestAway$$' ./cmd/almanac
 
 documents: setup ## Documents at full size: a million of them, kills of every part, ClickHouse away, an erasure, a lost front
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS_WRITTEN=100000 ALMANAC_DOCUMENTS_KILLS=25 ALMANAC_DOCUMENTS_AWAY=10 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +17,14 @@ import (
 	"github.com/almanac-events/almanac/query"
 )
 
-// TestAway cuts a gateway and verbs off from ClickHouse and then from NATS: what tells an operator how Almanac is goes on answering with
-// what is known, and names the server.
+// awayTimedEnv has TestAway look at how long each answer takes; make away sets it.
+const awayTimedEnv = "ALMANAC_AWAY_TIMED"
+
+// awayWithin is what an answer may take while a server is away.
+const awayWithin = 2 * time.Second
+
+// TestAway cuts a gateway and verbs off from ClickHouse, from NATS and from both, by connections that end and by connections in which nothing
+// comes through: what tells an operator how Almanac is goes on answering with what is known, and names the servers.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	s := embeddedtest.Start(t)
@@ -30,7 +37,15 @@ func TestAway(t *testing.T) {
 	router.says("ready")
 	gateway := b.background("gateway", "--http", at, "--otlp-http", "off", "--otlp-grpc", "off")
 	gateway.says("ready")
+	timed := os.Getenv(awayTimedEnv) != ""
 	get := func(path string) string {
+		t.Helper()
+		began := time.Now()
+		defer func() {
+			if took := time.Since(began); timed && took > awayWithin {
+				t.Errorf("%s was answered after %s, more than %s", path, took.Round(time.Millisecond), awayWithin)
+			}
+		}()
 		resp, err := http.Get("http://" + at + path) //nolint:noctx // a test
 		if err != nil {
 			t.Fatal(err)
@@ -58,17 +73,30 @@ func TestAway(t *testing.T) {
 	}
 	until("/metrics", `almanac_sink_lag_events{topic="auth"} 50`) // no sink runs
 	until("/metrics", `almanac_server_up{server="ClickHouse"} 1`)
+	type cable = *embeddedtest.Cable
+	lag := []string{`almanac_sink_lag_events{topic="auth"} 50`, `almanac_input_events_total{input="lines",outcome="stored",topic="auth"} 50`}
+	ends, stands := cable.Cut, cable.Freeze
 	for _, c := range []struct {
-		cable  *embeddedtest.Cable
-		server string
-		knows  []string // what is known without it
+		name    string
+		how     func(c cable, away bool)
+		cables  []cable
+		servers []string
+		knows   []string // what is known without them
 	}{
-		{rows, query.ServerClickHouse, []string{`almanac_sink_lag_events{topic="auth"} 50`, `almanac_members{role="router"} 1`, `almanac_input_events_total{input="lines",outcome="stored",topic="auth"} 50`}},
-		{events, query.ServerNATS, []string{`almanac_sink_lag_events{topic="auth"} 50`, `almanac_input_events_total{input="lines",outcome="stored",topic="auth"} 50`}},
+		{"ClickHouse is gone", ends, []cable{rows}, []string{query.ServerClickHouse}, append([]string{`almanac_members{role="router"} 1`}, lag...)},
+		{"ClickHouse stands still", stands, []cable{rows}, []string{query.ServerClickHouse}, append([]string{`almanac_members{role="router"} 1`}, lag...)},
+		{"NATS is gone", ends, []cable{events}, []string{query.ServerNATS}, lag},
+		{"NATS stands still", stands, []cable{events}, []string{query.ServerNATS}, lag},
+		{"both are gone", ends, []cable{rows, events}, []string{query.ServerClickHouse, query.ServerNATS}, lag},
+		{"both stand still", stands, []cable{rows, events}, []string{query.ServerClickHouse, query.ServerNATS}, lag},
 	} {
-		c.cable.Cut(true)
+		for _, one := range c.cables {
+			c.how(one, true)
+		}
 		began := time.Now()
-		until("/metrics", `almanac_server_up{server="`+c.server+`"} 0`)
+		for _, server := range c.servers {
+			until("/metrics", `almanac_server_up{server="`+server+`"} 0`)
+		}
 		for _, what := range c.knows {
 			until("/metrics", what)
 		}
@@ -83,8 +111,14 @@ func TestAway(t *testing.T) {
 				if err := json.Unmarshal([]byte(get(path)), &answer); err != nil {
 					return err
 				}
-				if len(answer.Away) != 1 || answer.Away[0].Server != c.server || answer.Away[0].Why == "" || answer.Away[0].Since.Before(began.Add(-time.Second)) || answer.Away[0].Since.After(time.Now()) {
-					return fmt.Errorf("%s: %+v is away", path, answer.Away)
+				var names []string
+				for _, one := range answer.Away {
+					if names = append(names, one.Server); one.Why == "" || one.Since.Before(began.Add(-time.Second)) || one.Since.After(time.Now()) {
+						return fmt.Errorf("%s: %+v is away", path, one)
+					}
+				}
+				if !slices.Equal(names, c.servers) {
+					return fmt.Errorf("%s: %v are away", path, names)
 				}
 				return nil
 			})
@@ -92,28 +126,47 @@ func TestAway(t *testing.T) {
 				answer.LagReport = *lag
 			}
 			if len(answer.Topics) != 1 || answer.Topics[0].Unstored == nil || *answer.Topics[0].Unstored != 50 || *answer.Topics[0].UnstoredSeconds <= 0 || len(answer.Streams) == 0 {
-				t.Errorf("%s without %s: %+v", path, c.server, answer.LagReport)
+				t.Errorf("%s, %s: %+v", path, c.name, answer.LagReport)
 			}
 		}
 		if status := get("/v1/status"); !strings.Contains(status, `"input":"lines","topic":"auth"`) || !strings.Contains(status, `"events":50,`) || !strings.Contains(status, `"servers":{"nats":"`) {
-			t.Errorf("/v1/status without %s does not say what came: %s", c.server, status)
+			t.Errorf("/v1/status, %s, does not say what came: %s", c.name, status)
 		}
-		r := b.run("", "doctor", "-o", "json")
-		var found []doctor.Finding
-		if err := json.Unmarshal([]byte(r.out), &found); err != nil || r.code != exitFailed ||
-			!slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Check == c.server && f.Status == doctor.Fail }) {
-			t.Errorf("doctor without %s: exit %d, %v, %s", c.server, r.code, err, r.out)
-		}
-		if c.server == query.ServerClickHouse {
-			r = b.run("", "lag")
-			if r.code != exitOK || !strings.Contains(r.err, c.server+" is away since") {
-				t.Errorf("lag without %s: exit %d, %s%s", c.server, r.code, r.out, r.err)
+		for _, known := range []bool{true, false} { // whether a gateway can be asked
+			args, since := []string{"doctor", "-o", "json"}, "it is not known since when"
+			if known {
+				args, since = append(args, "--http", at), "it is away since "
 			}
-		} else if r = b.run("", "lag"); r.code == exitOK || !strings.Contains(r.err, c.server) {
-			t.Errorf("lag without %s: exit %d, %s%s", c.server, r.code, r.out, r.err)
+			r := b.run("", args...)
+			var found []doctor.Finding
+			err := json.Unmarshal([]byte(r.out), &found)
+			for _, server := range c.servers {
+				if err != nil || r.code != exitFailed || !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+					return f.Check == server && f.Status == doctor.Fail && strings.Contains(f.Found, since)
+				}) {
+					t.Errorf("doctor, %s: exit %d, %v, %q is not said of %s: %s", c.name, r.code, err, since, server, r.out)
+				}
+			}
+			if args = []string{"lag"}; known {
+				args = append(args, "--http", at)
+			}
+			switch r := b.run("", args...); {
+			case known || slices.Equal(c.servers, []string{query.ServerClickHouse}):
+				for _, server := range c.servers {
+					if r.code != exitOK || !strings.Contains(r.err, server+" is away since") || !strings.Contains(r.out, "auth") {
+						t.Errorf("lag, %s: exit %d, %s%s", c.name, r.code, r.out, r.err)
+					}
+				}
+			case r.code == exitOK || !strings.Contains(r.err, query.ServerNATS) || !strings.Contains(r.err, "name one by --http"):
+				t.Errorf("lag without a gateway, %s: exit %d, %s%s", c.name, r.code, r.out, r.err)
+			}
 		}
-		c.cable.Cut(false)
-		until("/metrics", `almanac_server_up{server="`+c.server+`"} 1`)
+		for _, one := range c.cables {
+			c.how(one, false)
+		}
+		for _, server := range c.servers {
+			until("/metrics", `almanac_server_up{server="`+server+`"} 1`)
+		}
 		embeddedtest.Eventually(t, maxWait, func() error {
 			if text := get("/v1/lag"); !strings.Contains(text, `"away":[]`) {
 				return errors.New(text)

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
@@ -22,12 +23,14 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that everything answers, and say what to do where it does not",
-		Long:  "Check that everything answers, and say what to do where it does not.",
+		Long: `Check that everything answers, and say what to do where it does not. A process says since when
+a server is away: the up on the data directory, or the gateway that --http names.`,
 
 		Annotations: exits{exitOK: "all is well", exitFailed: "a check failed", exitPartial: "no check failed, and some warn"}.declared(),
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.doctor),
 	}
+	keyFlags(cmd.Flags(), "http", "token", "ca_file")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }
@@ -133,6 +136,15 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 			return db, err
 		},
 		NATSURL: d.nats, Limits: streamLimits(s, schemas.DefaultStreamLimits), ReaderUser: d.readerUser, ReaderPassword: d.readerPassword,
+		Away: func(ctx context.Context) ([]query.Away, error) {
+			base := s.processHTTP(d.http)
+			if base == "" {
+				return nil, nil
+			}
+			var of query.Status
+			err := s.askProcess(ctx, base+"/v1/status", &of)
+			return of.Away, err
+		},
 		HTTP: d.http, Dir: d.dir, Free: func() (free, all int64, err error) { return embedded.DiskBytes(d.dir) }, Translate: translated,
 		Private: private,
 	})...)

@@ -59,10 +59,14 @@ func (a *app) lagCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lag [TOPIC]",
 		Short: "Show what was accepted and waits, and how full the streams are",
-		Long:  "Show how many events were accepted and are not routed, or not stored in ClickHouse, by topic; and how full the streams are.",
-		Args:  arguments(0, 1),
-		RunE:  a.does(a.lag),
+		Long: `Show how many events were accepted and are not routed, or not stored in ClickHouse, by topic; and how full the streams are.
+
+While a server is away a process says since when, and what waited then: the up on the data
+directory, or the gateway that --http names.`,
+		Args: arguments(0, 1),
+		RunE: a.does(a.lag),
 	}
+	keyFlags(cmd.Flags(), "http", "token", "ca_file")
 	outputFlag(cmd, asTable, asJSON)
 	return cmd
 }

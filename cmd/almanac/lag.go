@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// lagWait bounds what an `up` is asked for where a server is away.
-const lagWait = 1900 * time.Millisecond
+// processWait bounds what a process is asked for where a server is away. It answers within 2 s; on a busy machine that takes longer.
+const processWait = 10 * time.Second
 
 func (a *app) lag(ctx context.Context, cmd *cobra.Command, args []string) error {
 	o := format(cmd, asTable)
@@ -52,7 +52,36 @@ func orUnknown[T any](n *T, as string) string {
 	return fmt.Sprintf(as, *n)
 }
 
-// lagOf reads what waits. Where a server is away the `up` of the data directory, which has seen more, is asked instead, if there is one.
+// processHTTP is where a process can be asked that has seen more than a verb: the one that --http names, else the up of the data directory.
+// "": none is known.
+func (s *settings) processHTTP(up string) string {
+	if s.HTTP != "" && s.HTTP != settingOff {
+		if named, err := s.ownHTTP(); err == nil {
+			return named
+		}
+	}
+	return up
+}
+
+// askProcess asks a process for JSON, with the token where there is one.
+func (s *settings) askProcess(ctx context.Context, url string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, processWait)
+	defer cancel()
+	if s.Token == "" {
+		return ops.Get(ctx, url, into)
+	}
+	return ops.GetBy(ctx, s.CA, s.Token, url, into)
+}
+
+// hinted is an error with what else is to be said of it.
+func hinted(err error, more string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; %s", err, more)
+}
+
+// lagOf reads what waits. Where a server is away a process that has seen more is asked instead, if one is known.
 func lagOf(ctx context.Context, cmd *cobra.Command, topic string) (*query.LagReport, error) {
 	s, err := load(cmd)
 	if err != nil {
@@ -67,14 +96,20 @@ func lagOf(ctx context.Context, cmd *cobra.Command, topic string) (*query.LagRep
 		report, err = r.Lag(ctx, topic)
 		return err
 	})
-	if errors.Is(err, schemas.ErrUnknownTopic) || err == nil && len(report.Away) == 0 || ctx.Err() != nil || d.http == "" {
+	if errors.Is(err, schemas.ErrUnknownTopic) || err == nil && len(report.Away) == 0 || ctx.Err() != nil {
 		return report, err
 	}
+	base := s.processHTTP(d.http)
+	if base == "" {
+		return report, hinted(err, "a gateway knows since when, and what waited then: name one by --http")
+	}
 	var of query.LagReport
-	ask, cancel := context.WithTimeout(ctx, lagWait)
-	defer cancel()
-	if ops.Get(ask, d.http+"/v1/lag?topic="+url.QueryEscape(topic), &of) != nil || of.Away == nil {
-		return report, err
+	asked := s.askProcess(ctx, base+"/v1/lag?topic="+url.QueryEscape(topic), &of)
+	if asked == nil && of.Away == nil {
+		asked = errors.New("it is not Almanac's")
+	}
+	if asked != nil {
+		return report, hinted(err, base+" was asked too: "+inWords(asked))
 	}
 	return &of, nil
 }

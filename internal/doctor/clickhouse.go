@@ -11,13 +11,12 @@ import (
 )
 
 func (c *check) clickhouse(ctx context.Context) bool {
-	db, err := c.cfg.OpenTables()
-	if err != nil {
+	found := c.rows()
+	db, version, err := found.db, found.version, found.err
+	if c.db = db; db == nil {
 		c.result("ClickHouse", err, "", "")
 		return false
 	}
-	c.db = db
-	version, err := db.Ping(ctx)
 	do := "start the server, or give another by --clickhouse"
 	switch {
 	case errors.Is(err, tables.ErrOldServer):
@@ -26,6 +25,9 @@ func (c *check) clickhouse(ctx context.Context) bool {
 		do = "" // as it is translated
 	}
 	if !c.result("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) {
+		if do != "" && !errors.Is(err, tables.ErrOldServer) {
+			c.since(query.ServerClickHouse)
+		}
 		return false
 	}
 	if !c.engine(ctx) {

@@ -21,6 +21,6 @@
 //
 // # Failures
 //
-// What cannot be reached is a finding, never an error. All checks together take 30 s at
-// most.
+// What cannot be reached is a finding, never an error. Both servers are asked at once, and a process that runs says since
+// when one is away. All checks together take 30 s at most.
 package doctor

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -45,6 +46,8 @@ type Config struct {
 	Limits schemas.StreamLimits
 	// ReaderUser is the account that people's SQL runs under; empty: none is known.
 	ReaderUser, ReaderPassword string
+	// Away asks a process that runs which servers it finds away, and since when. nil: none is known.
+	Away func(context.Context) ([]query.Away, error)
 	// HTTP is the address of an `almanac up`'s own HTTP; empty: it is not asked.
 	HTTP string
 	// Dir is the directory of an `almanac up`, and Free how many bytes of its disk are free for it, and how many it has;
@@ -65,6 +68,8 @@ type check struct {
 	nc    *nats.Conn
 	reg   *registry.Registry
 	db    *tables.DB
+	rows  func() reached
+	away  func() []query.Away
 	found []Finding
 	usage map[string]streamUsage // of the streams
 	// storeOff: NATS answers and stores nothing.
@@ -79,6 +84,8 @@ func Run(ctx context.Context, cfg Config) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	c := &check{cfg: cfg, usage: map[string]streamUsage{}}
+	// At once: each of them may be away, and the wait for it is the longest part then.
+	c.rows, c.away = c.reach(ctx), c.askAway(ctx)
 	c.process(ctx)
 	if c.nats(ctx) {
 		c.streams(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
@@ -29,6 +30,9 @@ func (c *check) nats(ctx context.Context) bool {
 			do = doStoreOff
 		}
 		c.result("NATS", err, do, "")
+		if c.nc == nil {
+			c.since(query.ServerNATS)
+		}
 		return false
 	}
 	rtt, err := c.nc.RTT()

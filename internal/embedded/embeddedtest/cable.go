@@ -1,10 +1,10 @@
 package embeddedtest
 
 import (
-	"io"
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -12,6 +12,8 @@ import (
 type Cable struct {
 	l  net.Listener
 	to string
+
+	frozen atomic.Bool
 
 	mu    sync.Mutex
 	cut   bool
@@ -56,6 +58,32 @@ func (c *Cable) Cut(cut bool) {
 	}
 }
 
+// Freeze lets nothing through while all connections stay, and new ones are taken: as a network does that drops packets, or a machine
+// that stands still. Afterwards the connections end, for bytes are missing in them.
+func (c *Cable) Freeze(frozen bool) {
+	c.frozen.Store(frozen)
+	if !frozen {
+		c.Cut(true)
+		c.Cut(false)
+	}
+}
+
+// carry copies what one end says to the other, until either ends.
+func (c *Cable) carry(to, from net.Conn) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 && !c.frozen.Load() {
+			if _, failed := to.Write(buf[:n]); failed != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
 func (c *Cable) serve() {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -74,7 +102,7 @@ func (c *Cable) serve() {
 		}
 		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
 			all.Go(func() {
-				_, _ = io.Copy(pair[0], pair[1])
+				c.carry(pair[0], pair[1])
 				_ = pair[0].Close()
 				_ = pair[1].Close()
 			})
