@@ -80,7 +80,7 @@ func (w *sqlWriter) compare(n compare) {
 	case n.numeric(n.values[0]):
 		// NULL, for what is not a number, would make NOT unknown.
 		v := n.values[0]
-		w.b.WriteString("if(match(" + left + ", '^[+-]?[0-9]{1," + strconv.Itoa(wholeDigits) + "}$'), toInt256OrZero(" + left + ") " + string(n.op) + " " + w.param("Int256", wholeEdge(n.op, v.src)) +
+		w.b.WriteString("if(match(" + left + ", '^[+-]?[0-9]{1," + strconv.Itoa(WholeDigits) + "}$'), toInt256OrZero(" + left + ") " + string(n.op) + " " + w.param("Int256", wholeEdge(n.op, v.src)) +
 			", ifNull(toFloat64OrNull(" + left + ") " + string(n.op) + " " + w.param("Float64", v.param) + ", false))")
 	default:
 		w.b.WriteString(left + " " + string(n.op) + " " + w.param(typ, ParamString(n.values[0].param)))

@@ -9,8 +9,8 @@ import (
 // Whole numbers among the attributes compare exactly, however many digits they have: a float64
 // has only those up to 2^53.
 
-// wholeDigits bounds the whole numbers that compare exactly. An Int256 has all of so many digits.
-const wholeDigits = 76
+// WholeDigits bounds the whole numbers that compare exactly. An Int256 has all of so many digits.
+const WholeDigits = 76
 
 // maxExponent bounds the exponent of a number that is written out: a filter has fewer digits, so
 // that what lies beyond is next to zero, or was out of range.
@@ -37,7 +37,7 @@ func wholeEdge(o op, number string) string {
 	if (o == opGe || o == opLt) && !r.IsInt() {
 		edge.Add(edge, big.NewInt(1))
 	}
-	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(wholeDigits), nil)
+	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(WholeDigits), nil)
 	if edge.CmpAbs(limit) > 0 {
 		if edge.Sign() < 0 {
 			limit.Neg(limit)

@@ -1,11 +1,15 @@
 package logql
 
 import (
+	"errors"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/participle/v2/lexer"
+
+	"github.com/almanac-events/almanac/query/filter"
 )
 
 // LabelFilter selects entries by their labels.
@@ -67,9 +71,16 @@ func (c All) holds(e *Entry) bool {
 func (c *Text) holds(e *Entry) bool { return c.Matches(e.Get(c.Name)) }
 
 func (c *Compare) holds(e *Entry) bool {
-	v, ok := read(e.Get(c.Name), c.Kind)
+	text := e.Get(c.Name)
+	v, ok := read(text, c.Kind)
 	if !ok {
 		return false
+	}
+	if c.Kind == KindNumber && math.Abs(v) >= exactBelow && math.Abs(c.Value) >= exactBelow {
+		if l, r, ok := wholes(text, c.Source); ok { // as a filter compares them
+			_, holds := calculate(c.Op, float64(l.Cmp(r)), 0, false)
+			return holds
+		}
 	}
 	_, holds := calculate(c.Op, v, c.Value, false)
 	return holds
@@ -80,7 +91,7 @@ func read(text string, kind Kind) (v float64, ok bool) {
 	var err error
 	switch kind {
 	case KindNumber:
-		v, err = strconv.ParseFloat(strings.TrimSpace(text), 64)
+		v, err = float(text)
 	case KindBytes:
 		v, err = size(strings.TrimSpace(text))
 	case KindDuration:
@@ -90,6 +101,38 @@ func read(text string, kind Kind) (v float64, ok bool) {
 		}
 	}
 	return v, err == nil && !math.IsNaN(v)
+}
+
+// float reads a number as ClickHouse does, which compares them where no stage stands before: no spaces, no other base than ten, no _
+// between digits, and what float64 cannot hold is infinite.
+func float(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil
+	}
+	if strings.ContainsAny(text, "xXpP_") {
+		err = strconv.ErrSyntax
+	}
+	return v, err
+}
+
+// exactBelow is where whole numbers begin that a float64 does not have.
+const exactBelow = 1 << 53
+
+// wholes reads two whole numbers; ok is false where one is not, or is longer than a filter takes.
+func wholes(left, right string) (l, r *big.Int, ok bool) {
+	if l, ok = whole(left); ok {
+		r, ok = whole(right)
+	}
+	return l, r, ok
+}
+
+func whole(text string) (*big.Int, bool) {
+	digits := strings.TrimLeft(text, "+-")
+	if len(digits) > filter.WholeDigits || len(text) > len(digits)+1 || strings.Contains(digits, "_") {
+		return nil, false
+	}
+	return new(big.Int).SetString(text, 10)
 }
 
 func anyOf(t *orTerm) (Cond, error) {
