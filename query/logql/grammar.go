@@ -138,7 +138,8 @@ type (
 		Before *groupTerm  `parser:"@@? '('"`
 		Param  *string     `parser:"( @( '-'? Number ) ',' )?"`
 		Range  *rangeTerm  `parser:"( @@"`
-		Inner  *metricTerm `parser:"| @@ )? ')'"`
+		Inner  *metricTerm `parser:"| @@ )?"`
+		Texts  []string    `parser:"( ',' @Text )* ')'"` // of functions that are refused by name
 		After  *groupTerm  `parser:"@@?"`
 	}
 	groupTerm struct {

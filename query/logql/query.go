@@ -222,6 +222,8 @@ func call(at lexer.Position, t *callTerm) (Expr, error) {
 	switch {
 	case slices.Contains(refusedFuncs, t.Name):
 		return nil, unsupported(at, t.Name)
+	case len(t.Texts) > 0:
+		return nil, refuse(ErrSyntax, at, "%s takes no text", t.Name)
 	case t.Name == "vector":
 		if n, ok := innerNumber(t.Inner); ok && group == nil && t.Param == nil {
 			return Vector(n), nil
