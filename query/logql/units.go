@@ -71,3 +71,9 @@ func size(text string) (float64, error) {
 	}
 	return measured(strings.ReplaceAll(text, " ", ""), multiples, true)
 }
+
+// IsSize reports whether a text is a number of bytes with its unit, as a filter of labels compares them.
+func IsSize(text string) bool {
+	_, err := measured(text, multiples, true)
+	return err == nil
+}

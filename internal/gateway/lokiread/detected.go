@@ -140,5 +140,8 @@ func typeOf(v string) string {
 	if _, err := time.ParseDuration(v); err == nil {
 		return "duration"
 	}
+	if logql.IsSize(v) {
+		return "bytes"
+	}
 	return "string"
 }

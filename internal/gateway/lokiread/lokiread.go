@@ -145,7 +145,7 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			err = &refusal{http.StatusUnauthorized, lost.Error()}
 		}
 		if err != nil {
-			fail(w, err)
+			fail(w, named(r, scope, err))
 			return
 		}
 		write(w, answer)
@@ -223,10 +223,18 @@ func refused(err error) *refusal {
 		return &refusal{http.StatusForbidden, err.Error()}
 	case errors.Is(err, schemas.ErrUnknownTopic):
 		return &refusal{http.StatusNotFound, err.Error() + ": declare it with `almanac topics apply NAME`, or correct its name"}
-	case errors.Is(err, schemas.ErrRequest):
+	case errors.Is(err, schemas.ErrRequest), errors.Is(err, schemas.ErrTopicName):
 		return &refusal{http.StatusBadRequest, err.Error()}
 	}
-	return &refusal{http.StatusInternalServerError, err.Error()}
+	return &refusal{http.StatusServiceUnavailable, err.Error() + ": send the request again; /readyz says what is wrong"}
+}
+
+// named says that the header named the topic, where there is no such topic.
+func named(r *http.Request, scope logql.Scope, err error) error {
+	if r.PathValue("topic") != "" || scope.Topic == "" || !errors.Is(err, schemas.ErrUnknownTopic) {
+		return err
+	}
+	return &refusal{http.StatusNotFound, fmt.Sprintf("%v: the header %s names it. Declare it with `almanac topics apply NAME`, or leave the header out to read all topics that you may", err, HeaderTenant)}
 }
 
 func fail(w http.ResponseWriter, err error) {

@@ -64,7 +64,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		err = &refusal{http.StatusUnauthorized, lost.Error()}
 	}
 	if err != nil {
-		fail(w, err)
+		fail(w, named(r, scope, err))
 		return
 	}
 	free, err := a.tails.TakeSome(request.HolderOf(r), max(tail.Topics(), 1))
