@@ -107,6 +107,24 @@ func (r *Reader) answers(ctx context.Context, server string) error {
 	return nil
 }
 
+// storedWait is how long WhileStored waits for an answer of a server that may only be busy: one at a tenth of its speed takes well below
+// a second.
+const storedWait = 5 * time.Second
+
+// WhileStored returns a context that ends when ClickHouse is asked whether it is there, and does not answer within some seconds. It is for
+// callers that have more to do than wait for it. Its cause says what does not answer.
+func (r *Reader) WhileStored(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		ask, done := context.WithTimeout(ctx, storedWait)
+		defer done()
+		if err := r.answers(ask, ServerClickHouse); err != nil {
+			cancel(err)
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 // withServer returns a context that ends as soon as a server turns out to be away.
 func (r *Reader) withServer(ctx context.Context, server string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -11,12 +11,6 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
-	"github.com/almanac-events/almanac/internal/alerts/events"
-	"github.com/almanac-events/almanac/internal/alerts/forms"
-	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/timers"
 )
 
 // Bounds of an outbox: what one commit writes into the registry beside the alerts.
@@ -175,96 +169,3 @@ func (r *run) delivered(ctx context.Context, n int) error {
 	defer cancel()
 	return r.save(ctx)
 }
-
-// deliver stores a transition's event, and makes the timers that tell receivers of it.
-func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
-	ev, err := events.Event(n)
-	if err != nil {
-		return err
-	}
-	if e.events == nil {
-		if e.events, err = producer.New(ctx, e.cfg.NATS, producer.Config{Topic: schemas.TopicAlerts, PrivacyKey: e.cfg.PrivacyKey}); err != nil {
-			return err
-		}
-	}
-	switch err := e.events.Publish(ctx, ev); {
-	case refused(err): // and would be each time: receivers are told without it
-		e.cfg.Hooks.Fault(n.Topic, fmt.Errorf("%w: that %s is %s is not stored in topic %s: %w", ErrLeftOut, n.Rule, n.To, schemas.TopicAlerts, err))
-	case err != nil:
-		e.reopen()
-		return fmt.Errorf("alerts: storing that %s is %s: %w", n.Rule, n.To, err)
-	}
-	if !n.Tells() || len(n.Calls) == 0 {
-		return nil
-	}
-	if e.calls == nil {
-		if e.calls, err = timers.Open(ctx, e.cfg.NATS, e.cfg.Registry, schemas.TopicAlertCalls, timers.Config{}); err != nil {
-			return err
-		}
-	}
-	now, err := e.calls.Now(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range n.Calls {
-		body, bare, err := forms.Body(n, &c)
-		if err != nil {
-			return err
-		}
-		if n.Was != "" && n.To != decide.Firing && forms.KeepsState(c.Form) {
-			if err := e.withdraw(ctx, c.Receiver, n.Was); err != nil {
-				return err
-			}
-		}
-		d := timers.Draft{Group: c.Receiver, ID: n.Key, Due: now.Add(soon), After: soon, URL: c.URL, Payload: body, Bare: bare, User: n.User}
-		_, _, err = e.calls.Create(ctx, d)
-		if refused := (*timer.Refusal)(nil); errors.As(err, &refused) && !errors.Is(err, timer.ErrGroupFull) {
-			if !errors.Is(err, timer.ErrExists) { // it is over, or has another due time
-				e.cfg.Hooks.Fault(n.Topic, fmt.Errorf("%w: receiver %s is not told that %s is %s: %w", ErrLeftOut, c.Receiver, n.Rule, n.To, err))
-			}
-			continue
-		}
-		if err != nil {
-			e.reopen()
-			return fmt.Errorf("alerts: telling receiver %s that %s is %s: %w", c.Receiver, n.Rule, n.To, err)
-		}
-	}
-	return nil
-}
-
-// withdraw has a receiver no longer told of a transition that it was not told of yet.
-func (e *Evaluator) withdraw(ctx context.Context, receiver, key string) error {
-	_, err := e.calls.Delete(ctx, receiver, key, timers.Always)
-	if refused := (*timer.Refusal)(nil); errors.As(err, &refused) { // it was told, or was never to be
-		return nil
-	}
-	if err != nil {
-		e.reopen()
-		return fmt.Errorf("alerts: withdrawing what receiver %s was not told yet: %w", receiver, err)
-	}
-	return nil
-}
-
-// refused reports whether an event can never be stored, as one with more attributes than an event may have.
-func refused(err error) bool {
-	for _, of := range []error{schemas.ErrTooManyAttrs, schemas.ErrAttrName, schemas.ErrEventTooLarge, schemas.ErrTimeTooFarAhead} {
-		if errors.Is(err, of) {
-			return true
-		}
-	}
-	return false
-}
-
-// reopen has the next delivery open its topics again: they may have been removed and declared since. What was not stored
-// is in the outbox.
-func (e *Evaluator) reopen() {
-	if e.events != nil {
-		closing, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = e.events.Close(closing)
-	}
-	e.events, e.calls = nil, nil
-}
-
-// soon is the due time of notifications, from their creation. One that is created again is the same content by it.
-const soon = time.Millisecond

@@ -5,12 +5,15 @@
 // jobs), the members that share work, and no door of its own. Another part would be one more process to run, with a
 // user of NATS, an account and a lease.
 //
-//	Round ─▶ a run for each topic with rules, or with alerts of rules that were removed
+//	Round ─▶ a run for each topic with rules, or with alerts of rules that were removed; some at once
 //	run:  load    the job, what its outbox has is delivered, events of its alerts, frames since the window of the last instant
 //	      feed    frames that were routed since: counts by group and time of acceptance
 //	      evaluate   each instant up to which all is routed
 //	      ask     expressions and meters at their last instant, beside the rounds; a later round decides by the answers
 //	      commit  the job with the outbox ─▶ events, timers ─▶ the job without
+//
+// ClickHouse decides filters that a frame does not, and has the events of alerts that a run begins with. Where it does not answer, the topics
+// that need it fail within seconds, once for all of a round, and the others go on.
 //
 // A run keeps nothing that it could not read again. Whatever fails ends it, and the next round loads another. But an
 // event that can never be stored is reported and left out, so that it holds up no rule; and where the clock of NATS was

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,13 +18,12 @@ import (
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/internal/registry"
-	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/timers"
 )
 
 // Config is what an Evaluator needs. NATS, Registry and Reader are required.
@@ -43,7 +43,7 @@ type Config struct {
 	Crash func(point string)
 }
 
-// Hooks are told of what happens; they must not block.
+// Hooks are told of what happens, of several topics at once; they must not block.
 type Hooks struct {
 	// Changed: an alert changed its state, and that is committed.
 	Changed func(n *decide.Notice)
@@ -55,12 +55,16 @@ type Hooks struct {
 
 // Evaluator evaluates rules.
 type Evaluator struct {
-	cfg  Config
-	js   jetstream.JetStream
+	cfg Config
+	js  jetstream.JetStream
+	out outlet // made when the first transition is told
+	// away is why ClickHouse is not asked any more in this round; nil: it answers.
+	away atomic.Pointer[error]
+
+	mu   sync.Mutex
 	runs map[string]*run
-	// out is how transitions are told; made when the first is.
-	events *producer.Producer
-	calls  *timers.Timers
+	// roundTime is the bound of that name, or what a test says.
+	roundTime time.Duration
 
 	// What rules are asked of. turns bounds how many topics are at once, and asking are they.
 	metrics *prometheus.Store
@@ -72,8 +76,13 @@ type Evaluator struct {
 // ErrLeftOut: something of a rule is beyond a bound and is not evaluated.
 var ErrLeftOut = errors.New("left out of the rules of alerts")
 
-// roundTime bounds what one topic may take of a round, so that one which hangs does not hold up the others for good.
-const roundTime = 30 * time.Second
+// Bounds of a round.
+const (
+	// roundTime is what one topic may take, so that one which hangs does not hold up the others for good.
+	roundTime = 30 * time.Second
+	// maxBeside is how many topics are evaluated at once: each has one frame and one question of a server under way.
+	maxBeside = 4
+)
 
 // New prepares an evaluator.
 func New(cfg Config) (*Evaluator, error) {
@@ -103,7 +112,7 @@ func New(cfg Config) (*Evaluator, error) {
 		return nil, err
 	}
 	return &Evaluator{
-		cfg: cfg, js: js, runs: map[string]*run{}, metrics: prometheus.New(cfg.Reader), usage: usage.New(cfg.Reader), turns: make(chan struct{}, maxAsking),
+		cfg: cfg, js: js, runs: map[string]*run{}, metrics: prometheus.New(cfg.Reader), usage: usage.New(cfg.Reader), turns: make(chan struct{}, maxAsking), roundTime: roundTime,
 	}, nil
 }
 
@@ -146,31 +155,58 @@ func (e *Evaluator) Round(ctx context.Context) error {
 			topics[jobs[i].ID] = nil // its rules were removed
 		}
 	}
-	for topic := range e.runs {
+	for _, topic := range e.under() {
 		if _, still := topics[topic]; !still {
 			e.drop(topic)
 		}
 	}
+	e.away.Store(nil)
+	beside, _ := fanout.WithContext(ctx) // what a topic asks for outlives the round
+	beside.SetLimit(maxBeside)
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
-		if !e.cfg.Owns("alerts." + topic) {
-			e.drop(topic)
-			continue
-		}
-		if err := e.topic(ctx, topic, topics[topic]); err != nil {
-			e.drop(topic)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if !errors.Is(err, errStale) && !errors.Is(err, registry.ErrConflict) { // another process is faster, or it begins again
-				e.cfg.Hooks.Fault(topic, err)
-			}
-		}
+		beside.Go(func() error { return e.evaluate(ctx, topic, topics[topic]) })
+	}
+	return beside.Wait()
+}
+
+// evaluate evaluates the rules of one topic, if they are this process's. It returns an error only where the round ends.
+func (e *Evaluator) evaluate(ctx context.Context, topic string, rules []bound) error {
+	if !e.cfg.Owns("alerts." + topic) {
+		e.drop(topic)
+		return nil
+	}
+	err := e.topic(ctx, topic, rules)
+	if err == nil {
+		return nil
+	}
+	e.drop(topic)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !errors.Is(err, errStale) && !errors.Is(err, registry.ErrConflict) { // another process is faster, or it begins again
+		e.cfg.Hooks.Fault(topic, err)
 	}
 	return nil
 }
 
+// under are the topics that have a run.
+func (e *Evaluator) under() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Keys(e.runs))
+}
+
+// run returns a topic's run; nil: it has none.
+func (e *Evaluator) run(topic string) *run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs[topic]
+}
+
 // drop forgets a topic's run: what it asks for ends.
 func (e *Evaluator) drop(topic string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if r := e.runs[topic]; r != nil {
 		r.end()
 	}
@@ -179,11 +215,11 @@ func (e *Evaluator) drop(topic string) {
 
 // close ends all runs.
 func (e *Evaluator) close() {
-	for topic := range e.runs {
+	for _, topic := range e.under() {
 		e.drop(topic)
 	}
 	e.asking.Wait()
-	e.reopen()
+	e.out.close()
 }
 
 // bound is a rule with its group.
@@ -194,13 +230,13 @@ type bound struct {
 
 // topic evaluates the rules of one topic.
 func (e *Evaluator) topic(life context.Context, topic string, rules []bound) error {
-	ctx, cancel := context.WithTimeout(life, roundTime)
+	ctx, cancel := context.WithTimeout(life, e.roundTime)
 	defer cancel()
 	sum, err := sumOf(rules)
 	if err != nil {
 		return err
 	}
-	r := e.runs[topic]
+	r := e.run(topic)
 	if r != nil && r.sum != sum {
 		e.drop(topic)
 	}
@@ -210,7 +246,9 @@ func (e *Evaluator) topic(life context.Context, topic string, rules []bound) err
 		}
 		r.sum = sum
 		r.life, r.end = context.WithCancel(life)
+		e.mu.Lock()
 		e.runs[topic] = r
+		e.mu.Unlock()
 	}
 	return r.round(ctx)
 }

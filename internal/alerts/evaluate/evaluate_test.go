@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -39,7 +40,11 @@ type killed struct{}
 // dies makes rounds of an evaluator until it dies at its crash point.
 func dies(g *rig, e *Evaluator) {
 	defer func() {
-		if v := recover(); v != nil && v != any(killed{}) {
+		v := recover()
+		if p, ok := v.(*fanout.Panic); ok {
+			v = p.Value
+		}
+		if v != nil && v != any(killed{}) {
 			panic(v)
 		}
 	}()

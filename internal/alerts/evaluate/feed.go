@@ -139,7 +139,11 @@ func (r *run) hits(ctx context.Context, reader *frame.Reader, schema int, f *fil
 
 // matching are the events of the open frame that fulfil a condition, by ClickHouse.
 func (r *run) matching(ctx context.Context, reader *frame.Reader, schema int, cond string, params map[string]string) (map[schemas.ID]bool, error) {
-	ids, err := r.e.cfg.Reader.MatchingIDs(ctx, &r.topic, schema, [][]byte{reader.Raw()}, cond, maps.Clone(params))
+	var ids []string
+	err := r.e.readStored(ctx, func(ctx context.Context) (err error) {
+		ids, err = r.e.cfg.Reader.MatchingIDs(ctx, &r.topic, schema, [][]byte{reader.Raw()}, cond, maps.Clone(params))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

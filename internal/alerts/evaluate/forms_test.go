@@ -212,7 +212,9 @@ func TestWithdrawn(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", receiver, got, want)
+			g.mu.Lock()
+			t.Errorf("%s: %q, want %q; faults: %v", receiver, got, want, errors.Join(g.faults...))
+			g.mu.Unlock()
 		}
 	}
 }

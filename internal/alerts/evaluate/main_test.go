@@ -106,6 +106,12 @@ func (g *rig) background(f func(context.Context) error) (stop func()) {
 // evaluator makes one whose rounds the test makes, with a connection of its own.
 func (g *rig) evaluator(crash func(string)) *Evaluator {
 	g.t.Helper()
+	return g.evaluatorBy(g.db, crash)
+}
+
+// evaluatorBy is the same by another way to ClickHouse.
+func (g *rig) evaluatorBy(db *tables.DB, crash func(string)) *Evaluator {
+	g.t.Helper()
 	nc, err := nats.Connect(g.srv.NATSURL)
 	if err != nil {
 		g.t.Fatal(err)
@@ -115,7 +121,7 @@ func (g *rig) evaluator(crash func(string)) *Evaluator {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	r, err := query.New(nc, reg, g.db)
+	r, err := query.New(nc, reg, db)
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -149,7 +149,14 @@ func (r *run) bind(rules []bound) (window time.Duration) {
 
 // alerts gives the alerts that are known to their rules. Those whose rule is no longer there, or means something else, end.
 func (r *run) alerts(ctx context.Context) error {
-	read, err := events.Of(ctx, r.e.cfg.Reader, r.state.Alerts)
+	if len(r.state.Alerts) == 0 {
+		return nil
+	}
+	var read map[string]events.Read
+	err := r.e.readStored(ctx, func(ctx context.Context) (err error) {
+		read, err = events.Of(ctx, r.e.cfg.Reader, r.state.Alerts)
+		return err
+	})
 	if err != nil {
 		return err
 	}

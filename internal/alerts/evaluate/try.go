@@ -26,6 +26,7 @@ func (e *Evaluator) Try(ctx context.Context, groups []alerts.Group, since time.T
 	if err := e.triable(groups, since); err != nil {
 		return nil, err
 	}
+	e.away.Store(nil)
 	var out []decide.Notice
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
 		made, err := e.try(ctx, name, topics[name], since)

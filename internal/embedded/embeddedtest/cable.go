@@ -1,22 +1,22 @@
 package embeddedtest
 
 import (
+	"io"
 	"net"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"testing"
 )
 
-// Cable is a way to a server that can be cut: nothing comes through, and new connections are closed at once.
+// Cable is a way to a server that can be cut: nothing comes through, and new connections are closed at once. It can be frozen too:
+// connections stay, new ones are taken, and nothing comes through.
 type Cable struct {
 	l  net.Listener
 	to string
 
-	frozen atomic.Bool
-
 	mu    sync.Mutex
 	cut   bool
+	flows chan struct{} // closed while the cable is not frozen
 	conns map[net.Conn]bool
 }
 
@@ -31,7 +31,8 @@ func NewCable(t testing.TB, to string) (c *Cable, near string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = &Cable{l: l, to: u.Host, conns: map[net.Conn]bool{}}
+	c = &Cable{l: l, to: u.Host, flows: make(chan struct{}), conns: map[net.Conn]bool{}}
+	close(c.flows)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -40,6 +41,7 @@ func NewCable(t testing.TB, to string) (c *Cable, near string) {
 	t.Cleanup(func() {
 		_ = l.Close()
 		c.Cut(true)
+		c.Freeze(false)
 		<-ended
 	})
 	u.Host = l.Addr().String()
@@ -58,30 +60,39 @@ func (c *Cable) Cut(cut bool) {
 	}
 }
 
-// Freeze lets nothing through while all connections stay, and new ones are taken: as a network does that drops packets, or a machine
-// that stands still. Afterwards the connections end, for bytes are missing in them.
+// Freeze freezes the cable, or has what was held come through.
 func (c *Cable) Freeze(frozen bool) {
-	c.frozen.Store(frozen)
-	if !frozen {
-		c.Cut(true)
-		c.Cut(false)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.flows:
+		if frozen {
+			c.flows = make(chan struct{})
+		}
+	default:
+		if !frozen {
+			close(c.flows)
+		}
 	}
 }
 
-// carry copies what one end says to the other, until either ends.
-func (c *Cable) carry(to, from net.Conn) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 && !c.frozen.Load() {
-			if _, failed := to.Write(buf[:n]); failed != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
+// frozen is a writer that waits while the cable is frozen.
+type frozen struct {
+	c  *Cable
+	to net.Conn
+}
+
+func (f frozen) Write(p []byte) (int, error) {
+	f.c.thawed()
+	return f.to.Write(p)
+}
+
+// thawed waits while the cable is frozen.
+func (c *Cable) thawed() {
+	c.mu.Lock()
+	flows := c.flows
+	c.mu.Unlock()
+	<-flows
 }
 
 func (c *Cable) serve() {
@@ -102,7 +113,8 @@ func (c *Cable) serve() {
 		}
 		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
 			all.Go(func() {
-				c.carry(pair[0], pair[1])
+				_, _ = io.Copy(frozen{c, pair[0]}, pair[1])
+				c.thawed() // that an end is closed does not come through either
 				_ = pair[0].Close()
 				_ = pair[1].Close()
 			})

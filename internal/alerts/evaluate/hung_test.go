@@ -1,0 +1,106 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// accepted is when the last event of a topic was accepted.
+func (g *rig) accepted(topic string) time.Time {
+	g.t.Helper()
+	js, err := g.srv.NC().JetStream()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	msg, err := js.GetLastMsg(schemas.StreamEvents, "events."+topic+".>")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return msg.Time
+}
+
+// TestClickHouseHangs holds that rules which ClickHouse must be asked for hold up no rules of other topics while it hangs: a silence and a
+// count fire in time by the rule's own clock, each round ends however many topics wait, and what waited fires once it answers.
+func TestClickHouseHangs(t *testing.T) {
+	t.Parallel()
+	const unsure = 2*maxBeside + 1
+	var topics []schemas.Topic
+	var rules strings.Builder
+	rules.WriteString("groups:\n- name: g\n  rules:\n")
+	var want []string
+	for i := range unsure { // they come before the others in a round
+		topics = append(topics, schemas.NewTopic(fmt.Sprint("a", i)))
+		fmt.Fprintf(&rules, "  - {alert: Unsure%d, topic: a%d, where: 'message matches \"^n\"', window: 1h, condition: '>= 1'}\n", i, i)
+		want = append(want, fmt.Sprintf("Unsure%d  firing", i))
+	}
+	rules.WriteString("  - {alert: Quiet, topic: z, silence: 3s}\n  - {alert: Logins, topic: z, where: 'type = \"login_failed\"', window: 1h, condition: '>= 2', by: user_id}\n")
+	g := newRig(t, append(topics, schemas.NewTopic("z"))...)
+	g.apply(rules.String())
+	cable, near := embeddedtest.NewCable(t, g.srv.HTTPDSN())
+	db, err := tables.Open(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	e := g.evaluatorBy(db, nil)
+	e.roundTime = 2 * longestWait // a round that waits for one of its topics does not end
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	cable.Freeze(true)
+	for i := range unsure {
+		g.send(fmt.Sprint("a", i), failures(1, "u1")...)
+	}
+	g.send("z", failures(2, "u1")...)
+	last := g.accepted("z")
+	var quiet time.Time
+	g.rounds(e, func() error {
+		page, err := g.History(g.ctx, alerts.Past{})
+		if err != nil {
+			return err
+		}
+		counted := false
+		for _, a := range page.Alerts { // it may have been silent before the events too
+			switch {
+			case a.Rule == "Quiet" && a.State == decide.Firing && a.At.After(last):
+				quiet = a.At
+			case a.Rule == "Logins" && a.Value == "u1" && a.State == decide.Firing:
+				counted = true
+			case strings.HasPrefix(a.Rule, "Unsure"):
+				t.Errorf("%s is %s, and ClickHouse was not asked", a.Rule, a.State)
+			}
+		}
+		if quiet.IsZero() || !counted {
+			return fmt.Errorf("the transitions are %q", g.history())
+		}
+		return nil
+	})
+	if late := quiet.Sub(last.Add(3 * time.Second)); late < 0 || late > 2*decide.Step {
+		t.Errorf("silence of 3s after %s fired at %s, %s later than it should", last, quiet, late)
+	}
+	g.mu.Lock()
+	if why := errors.Join(g.faults...); why == nil || !strings.Contains(why.Error(), "ClickHouse at") || !strings.Contains(why.Error(), "does not answer") {
+		t.Errorf("the faults are %v", why)
+	}
+	g.mu.Unlock()
+	cable.Freeze(false)
+	g.rounds(e, func() error {
+		all := g.history()
+		for _, w := range want {
+			if !slices.Contains(all, w) {
+				return fmt.Errorf("%q is missing in %q", w, all)
+			}
+		}
+		return nil
+	})
+}
