@@ -80,8 +80,8 @@ var ErrLeftOut = errors.New("left out of the rules of alerts")
 const (
 	// roundTime is what one topic may take, so that one which hangs does not hold up the others for good.
 	roundTime = 30 * time.Second
-	// maxBeside is how many topics are evaluated at once: each has one frame and one question of a server under way.
-	maxBeside = 4
+	// maxAtOnce is how many topics are evaluated at once: each has one frame and one question of a server under way.
+	maxAtOnce = 4
 )
 
 // New prepares an evaluator.
@@ -162,7 +162,7 @@ func (e *Evaluator) Round(ctx context.Context) error {
 	}
 	e.away.Store(nil)
 	beside, _ := fanout.WithContext(ctx) // what a topic asks for outlives the round
-	beside.SetLimit(maxBeside)
+	beside.SetLimit(maxAtOnce)
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		beside.Go(func() error { return e.evaluate(ctx, topic, topics[topic]) })
 	}
@@ -196,7 +196,7 @@ func (e *Evaluator) under() []string {
 	return slices.Collect(maps.Keys(e.runs))
 }
 
-// run returns a topic's run; nil: it has none.
+// run returns a topic's run; nil where it is not under way.
 func (e *Evaluator) run(topic string) *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()

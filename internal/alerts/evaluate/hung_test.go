@@ -33,7 +33,7 @@ func (g *rig) accepted(topic string) time.Time {
 // count fire in time by the rule's own clock, each round ends however many topics wait, and what waited fires once it answers.
 func TestClickHouseHangs(t *testing.T) {
 	t.Parallel()
-	const unsure = 2*maxBeside + 1
+	const unsure = 2*maxAtOnce + 1
 	var topics []schemas.Topic
 	var rules strings.Builder
 	rules.WriteString("groups:\n- name: g\n  rules:\n")
