@@ -228,7 +228,7 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SLOW_ENGINE_EVENTS=1000000 go test -count 1 -timeout 20m -run '^TestEngineAtATenth$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_READS=all go test -count 1 -timeout 20m -run '^TestReadersAreCompleteOrFail$$' -v ./cmd/almanac
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_WRITES=all go test -count 1 -parallel 10 -timeout 30m -run '^TestWritersBehindFaultyLinks$$' -v ./integration
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_ALERT_KILLS=10 go test -count 1 -timeout 20m -run '^TestAlertsUnderKills$$' -v ./cmd/almanac
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_ALERT_KILLS=10 go test -count 1 -timeout 20m -run '^TestAlertsUnderKills$$|^TestAlertsWhileTheirLeaseMoves$$' -v ./cmd/almanac
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_MANY_RULES=1000 go test -count 1 -timeout 20m -run '^TestManyRules$$' -v ./internal/alerts/evaluate
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_KILLED_VERBS=200 go test -count 1 -timeout 120m -run '^TestKilledVerbs$$' -v ./cmd/almanac
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_PROVEN_FRAMES=260000 go test -count 1 -timeout 30m -run '^TestVerifyManyFrames$$' -v ./integration

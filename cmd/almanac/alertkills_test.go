@@ -23,12 +23,19 @@ import (
 // alertKillsEnv is how often TestAlertsUnderKills kills all parts; make faults says 10.
 const alertKillsEnv = "ALMANAC_ALERT_KILLS"
 
-// hook receives notifications, and refuses the first attempts of each with 500.
+// hook receives notifications, and refuses the first attempts of each with 500, or all within a time of the first.
 type hook struct {
-	mu   sync.Mutex
-	seen map[string]map[string]int // attempts by alert, then by the notification's id
-	took map[string]bool           // the alerts of which one was taken
-	most int
+	mu    sync.Mutex
+	seen  map[string]map[string]int // attempts by alert, then by the notification's id
+	took  map[string]bool           // the alerts of which one was taken
+	first map[string]time.Time      // when an id was first received
+	at    map[string]time.Time      // when an alert was first received
+	most  int
+	away  time.Duration
+}
+
+func newHook(most int, away time.Duration) *hook {
+	return &hook{seen: map[string]map[string]int{}, took: map[string]bool{}, first: map[string]time.Time{}, at: map[string]time.Time{}, most: most, away: away}
 }
 
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +57,14 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.seen[what] == nil {
 		h.seen[what] = map[string]int{}
 	}
-	if h.seen[what][n.ID]++; h.seen[what][n.ID] <= h.most {
+	now := time.Now()
+	if h.seen[what][n.ID]++; h.seen[what][n.ID] == 1 {
+		h.first[n.ID] = now
+		if h.at[what].IsZero() {
+			h.at[what] = now
+		}
+	}
+	if h.seen[what][n.ID] <= h.most || now.Sub(h.first[n.ID]) < h.away {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
@@ -71,7 +85,7 @@ func TestAlertsUnderKills(t *testing.T) {
 	}
 	t.Logf("ALMANAC_FAULT_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	h := &hook{seen: map[string]map[string]int{}, took: map[string]bool{}, most: 1}
+	h := newHook(1, 0)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
 	b := newBox(t, "ALMANAC_TIMERS_ALLOW_CIDRS=127.0.0.1/32:1-65535")
