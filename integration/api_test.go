@@ -231,6 +231,9 @@ func alertsOverHTTP(t *testing.T, c *caller) {
 	t.Helper()
 	holds(t, c.get("/v1/alerts/history"), `"alerts":[]`)
 	const group = `{"topic":"app","receivers":[{"name":"ops","url":"https://hooks.example.com/"}],"rules":[{"alert":"Many","where":"level = 'error'","window":"1m","condition":">= 5","by":"user_id","labels":{"severity":"page"}}]}`
+	holds(t, c.send(200, "PUT", "/v1/alerts/rules/logins?dry_run", group, "Content-Type", "application/json"), `"name":"logins"`, `"window":"1m0s"`)
+	holds(t, c.get("/v1/alerts/rules"), `"groups":[]`)
+	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other?dry_run", strings.Replace(group, ">= 5", "5", 1), "Content-Type", "application/json"), "Many", "condition")
 	holds(t, c.send(200, "PUT", "/v1/alerts/rules/logins", group, "Content-Type", "application/json"), `"name":"logins"`, `"window":"1m0s"`)
 	holds(t, c.get("/v1/alerts/rules"), `"alert":"Many"`, `"url":"https://hooks.example.com/"`)
 	holds(t, c.get("/v1/alerts"), `"alerts":[]`, `"topic":"app"`, `"rules":1`)

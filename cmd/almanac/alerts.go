@@ -32,7 +32,7 @@ The first rules make the topics alerts and alert_calls.`,
 		Args: arguments(0, 0), RunE: a.does(a.alertsApply),
 	}
 	rulesFile(apply)
-	addFlags(apply, switchFlag("dry-run", "check the rules and declare nothing"))
+	flagsOf(apply, &operations.SetAlertGroup, "dry_run")
 	test := &cobra.Command{
 		Use:   "test",
 		Short: "Show what rules would have said of what came before",

@@ -24,7 +24,7 @@ var (
 	}
 	SetAlertGroup = Operation{
 		Method: http.MethodPut, Path: "/v1/alerts/rules/{group}", Summary: "Declare a group of rules, in place of the one of its name", Right: Right{access.Operate, OfAll}, Access: Writes,
-		Params: []Param{alertGroup}, Body: sends("AlertGroup"), Answers: ok("AlertGroup"),
+		Params: []Param{alertGroup, helped(dryRun, "check the rules and declare nothing")}, Body: sends("AlertGroup"), Answers: ok("AlertGroup"),
 	}
 	RemoveAlertGroup = Operation{
 		Method: http.MethodDelete, Path: "/v1/alerts/rules/{group}", Summary: "Remove a group of rules; its alerts end", Right: Right{access.Operate, OfAll}, Access: Writes,

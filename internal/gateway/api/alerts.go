@@ -44,7 +44,9 @@ func (a *API) addAlerts(on routes) {
 		return alertGroups{append([]alerts.Group{}, groups...)}, err
 	}))
 	on.serve(&operations.SetAlertGroup, a.read(func(w http.ResponseWriter, r *http.Request) (any, error) {
-		if err := paramsOf(r).end(); err != nil {
+		p := paramsOf(r)
+		dry := p.yes("dry_run")
+		if err := p.end(); err != nil {
 			return nil, err
 		}
 		var g alerts.Group
@@ -56,8 +58,11 @@ func (a *API) addAlerts(on routes) {
 		} else if g.Name != name {
 			return nil, fmt.Errorf("%w: the group of the path is %q, and the body's %q", schemas.ErrRequest, name, g.Name)
 		}
-		groups := []alerts.Group{g}
-		err := m.Apply(r.Context(), groups)
+		groups, declare := []alerts.Group{g}, m.Apply
+		if dry {
+			declare = m.Check
+		}
+		err := declare(r.Context(), groups)
 		return groups[0], err
 	}))
 	on.serve(&operations.RemoveAlertGroup, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
