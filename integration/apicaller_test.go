@@ -60,7 +60,9 @@ func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) 
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	reads.Verify = v.Run
+	reads.Verify = func(ctx context.Context, topic string, tell func(shards, of int)) (*verify.Report, error) {
+		return v.Telling(tell).Run(ctx, topic)
+	}
 	if reads.Replayer, err = replay.New(e.t.Context(), replay.Config{NATS: nc, Registry: reg, DB: e.db, Reader: r}); err != nil {
 		e.t.Fatal(err)
 	}

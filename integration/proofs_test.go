@@ -67,6 +67,23 @@ func TestVerifyTakesProofs(t *testing.T) {
 	if err != nil || !rep.OK() || rep.Stored != 40 || rep.Taken != (verify.Taken{}) {
 		t.Errorf("full: %v, %+v", err, rep)
 	}
+	v, err := verify.New(e.connect(), e.reg, e.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told [][2]int
+	rep, err = answered(func() (*verify.Report, error) {
+		told = nil
+		return v.Telling(func(shards, of int) { told = append(told, [2]int{shards, of}) }).Run(t.Context(), "")
+	})
+	if err != nil || len(told) < 3 { // 40 events are more than one shard
+		t.Fatalf("a run of several shards tells %v: %v, %+v", told, err, rep)
+	}
+	for i, got := range told {
+		if want := [2]int{i, len(told) - 1}; got != want {
+			t.Errorf("it tells %v, want %v in place %d", told, want, i)
+		}
+	}
 	before, err := e.proof("")
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,9 @@ func readParts(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *t
 	if err != nil {
 		return c, err
 	}
-	c.Verify = v.Run
+	c.Verify = func(ctx context.Context, topic string, tell func(shards, of int)) (*verify.Report, error) {
+		return v.Telling(tell).Run(ctx, topic)
+	}
 	if c.Replayer, err = replay.New(ctx, replay.Config{NATS: nc, Registry: reg, DB: db, Reader: r}); err != nil {
 		return c, err
 	}

@@ -14,7 +14,7 @@ var (
 	}
 	Verify = Operation{
 		Method: http.MethodPost, Path: "/v1/verify", Summary: "A proof that is a minute old at most", Right: Right{Action: access.Operate},
-		Params: []Param{ofTopic}, Answers: ok("Proof"),
+		Params: []Param{ofTopic, {Name: "job", Kind: Switch, Help: "answer at once with a job that makes the proof, and says how far it is"}}, Answers: append(ok("Proof"), accepted("Job")),
 	}
 	Erasures = Operation{
 		Method: http.MethodGet, Path: "/v1/erasures", Summary: "The erasures", Right: Right{Action: access.Operate}, Access: Reads,
@@ -38,7 +38,7 @@ var (
 	}
 	Jobs = Operation{
 		Method: http.MethodGet, Path: "/v1/jobs", Summary: "The jobs", Right: Right{Action: access.Operate}, Access: Reads,
-		Params:  []Param{{Name: "kind", Kind: Word, Words: []string{"", "erasure", "replay", "dead_letters"}, Help: "only jobs of this `KIND`"}, ofTopic},
+		Params:  []Param{{Name: "kind", Kind: Word, Words: []string{"", "erasure", "replay", "dead_letters", "verify"}, Help: "only jobs of this `KIND`"}, ofTopic},
 		Answers: ok("Jobs"),
 	}
 	Job = Operation{

@@ -158,7 +158,7 @@ var types = openapi.Types{
 		"Trail.entries.state":           {Enum: kindStates},
 		"Trail.entries.history.state":   {Enum: kindStates},
 		"Job.id":                        {Pattern: "^[0-9a-f]{16}$"},
-		"Job.kind":                      {Enum: []string{kindErasure, kindReplay, kindLetters}},
+		"Job.kind":                      {Enum: []string{kindErasure, kindReplay, kindLetters, kindVerify}},
 		"Document.op":                   {Enum: []string{"stored", "updated", "removed"}},
 		"Document.body":                 {Type: "object", Nullable: true, Description: "Null where retention cleared it"},
 		"DocumentPage.documents":        {Type: "array", Items: openapi.Ref("Document")},

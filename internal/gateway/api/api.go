@@ -40,8 +40,8 @@ const (
 type Config struct {
 	Reader   *query.Reader
 	Registry *registry.Registry
-	// Verify compares a topic, or all when it is empty.
-	Verify func(ctx context.Context, topic string) (*verify.Report, error)
+	// Verify compares a topic, or all when it is empty, and tells how many shards are compared, and of how many.
+	Verify func(ctx context.Context, topic string, tell func(shards, of int)) (*verify.Report, error)
 	// Eraser makes an eraser that tells how far it is; progress may be nil.
 	Eraser func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error)
 	// Replayer begins replays.

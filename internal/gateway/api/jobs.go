@@ -16,6 +16,7 @@ const (
 	kindErasure = "erasure"
 	kindReplay  = "replay"
 	kindLetters = "dead_letters"
+	kindVerify  = "verify"
 )
 
 // workers are those whose parts are there.
@@ -29,6 +30,9 @@ func (a *API) workers() map[string]jobs.Worker {
 	}
 	if a.cfg.Letters != nil {
 		all[kindLetters] = letterWorker{a}
+	}
+	if a.cfg.Verify != nil {
+		all[kindVerify] = proofWorker{a}
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/fanout"
@@ -46,6 +47,8 @@ type proof struct {
 	done  chan struct{}
 	value Proof
 	err   error
+	// shards are compared, of of.
+	shards, of atomic.Int64
 }
 
 // addProofs adds verify.
@@ -58,8 +61,7 @@ func (a *API) addProofs(on routes) {
 }
 
 // proofTopic is the topic that a request names; "" for all.
-func (a *API) proofTopic(r *http.Request) (string, error) {
-	p := paramsOf(r)
+func (a *API) proofTopic(p *params, r *http.Request) (string, error) {
 	topic := p.text("topic")
 	if err := p.end(); err != nil {
 		return "", err
@@ -74,7 +76,7 @@ func (a *API) proofTopic(r *http.Request) (string, error) {
 
 // lastProof answers with the last proof. It begins no run.
 func (a *API) lastProof(_ http.ResponseWriter, r *http.Request) (any, error) {
-	topic, err := a.proofTopic(r)
+	topic, err := a.proofTopic(paramsOf(r), r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +91,16 @@ func (a *API) lastProof(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return nil, request.Refuse(http.StatusNotFound, "no_proof", message, "POST to the same address makes one, or waits for the one that is under way")
 }
 
-// verify answers with a proof that is a minute old at most, and makes one where there is none.
+// verify answers with a proof that is a minute old at most, and makes one where there is none; or with the job that does.
 func (a *API) verify(_ http.ResponseWriter, r *http.Request) (any, error) {
-	topic, err := a.proofTopic(r)
+	p := paramsOf(r)
+	job := p.yes("job")
+	topic, err := a.proofTopic(p, r)
 	if err != nil {
 		return nil, err
+	}
+	if job {
+		return a.submit(r.Context(), kindVerify, topic, &proofRequest{topic})
 	}
 	run, began := a.proofs.runOf(topic, time.Now().UTC())
 	if run == nil {
@@ -175,7 +182,10 @@ func (a *API) prove(p *proof, topic string) {
 	go a.whenStopping(ctx, cancel)
 	var rep *verify.Report
 	p.err = fanout.Call(func() (err error) {
-		rep, err = a.cfg.Verify(ctx, topic)
+		rep, err = a.cfg.Verify(ctx, topic, func(shards, of int) {
+			p.of.Store(int64(of))
+			p.shards.Store(int64(shards))
+		})
 		return err
 	})
 	if p.err == nil {

@@ -20,7 +20,7 @@ func TestProofsAreMadeByPost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs, fails := 0, false
-		a := New(Config{Anyone: true, Verify: func(context.Context, string) (*verify.Report, error) {
+		a := New(Config{Anyone: true, Verify: func(context.Context, string, func(int, int)) (*verify.Report, error) {
 			runs++
 			<-time.After(6 * time.Second)
 			if fails {

@@ -24,7 +24,7 @@ func everything() *http.ServeMux {
 	mux := http.NewServeMux()
 	New(Config{
 		Anyone:    true,
-		Verify:    func(context.Context, string) (*verify.Report, error) { panic("asked") },
+		Verify:    func(context.Context, string, func(int, int)) (*verify.Report, error) { panic("asked") },
 		Eraser:    func(context.Context, func(erasure.Progress)) (*erasure.Eraser, error) { panic("asked") },
 		Timers:    func(context.Context, string) (*timers.Timers, error) { panic("asked") },
 		Documents: func(context.Context, string) (*documents.Collection, error) { panic("asked") },

@@ -28,6 +28,7 @@ func (v *Verifier) compareShards(ctx context.Context, l *look) error {
 			return err
 		}
 		l.shards = append(l.shards, c)
+		v.next()
 	}
 	return nil
 }

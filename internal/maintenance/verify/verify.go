@@ -28,6 +28,9 @@ type Verifier struct {
 	// patient: it hurries no sink, and finds more pending.
 	patient bool
 	odd     func(error) // of a run: told of entries that are not readable
+	// tell, when not nil, is told of each shard that was compared, and of is how many there are.
+	tell     func(shards, of int)
+	told, of int
 }
 
 // New prepares a verifier.
@@ -52,6 +55,37 @@ func (v *Verifier) Patient() *Verifier {
 	patient := *v
 	patient.patient = true
 	return &patient
+}
+
+// Telling returns a verifier that tells how far a run is: how many shards are compared, and of how many.
+func (v *Verifier) Telling(tell func(shards, of int)) *Verifier {
+	telling := *v
+	telling.tell = tell
+	return &telling
+}
+
+// count counts the shards of a run that tells how far it is.
+func (v *Verifier) count(ctx context.Context, topics []schemas.Topic) error {
+	if v.tell == nil {
+		return nil
+	}
+	for i := range topics {
+		all, err := v.reg.Shards(ctx, topics[i].Name, 0)
+		if err != nil && (ctx.Err() != nil || !refused(err)) {
+			return err
+		}
+		v.of += len(all)
+	}
+	v.tell(0, v.of)
+	return nil
+}
+
+// next tells that another shard is compared. Shards may come while the run is under way.
+func (v *Verifier) next() {
+	if v.tell != nil {
+		v.told++
+		v.tell(v.told, max(v.told, v.of))
+	}
 }
 
 // Run compares, shard by shard, frames with rows, for one topic, or for all when topic
@@ -93,6 +127,9 @@ func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 		return rep, nil // it is named
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := v.count(ctx, topics); err != nil {
 		return nil, err
 	}
 	for i := range topics {

@@ -456,7 +456,7 @@ export type InFlight = {
 
 export type Job = {
   id: string;
-  kind: "erasure" | "replay" | "dead_letters";
+  kind: "erasure" | "replay" | "dead_letters" | "verify";
   topic: string;
   state: "queued" | "running" | "done" | "failed" | "cancelled";
   request: Record<string, unknown>;
