@@ -12,8 +12,8 @@
 //	      ask     expressions and meters at their last instant, beside the rounds; a later round decides by the answers
 //	      commit  the job with the outbox ─▶ events, timers ─▶ the job without
 //
-// ClickHouse decides filters that a frame does not, and has the events of alerts that a run begins with. Where it does not answer, the topics
-// that need it fail within seconds, once for all of a round, and the others go on.
+// ClickHouse decides filters that a frame does not. It has the events of the alerts that a run begins with. Where it does
+// not answer, the topics that need it fail within seconds. The others go on.
 //
 // A run keeps nothing that it could not read again. Whatever fails ends it, and the next round loads another. But an
 // event that can never be stored is reported and left out, so that it holds up no rule; and where the clock of NATS was
