@@ -139,6 +139,9 @@ func TestBundle(t *testing.T) {
 	if first > maxFirst || all > maxAll {
 		t.Errorf("%d bytes for a first visit and %d in all; at most %d and %d", first, all, maxFirst, maxAll)
 	}
+	if n := bytes.Count(page, []byte("modulepreload")); n != 1 {
+		t.Errorf("index.html names %d parts to load at once, want one: many small ones compress worse", n)
+	}
 	if regexp.MustCompile(`<script>|<style|style=|\son\w+=|https?:`).Match(page) {
 		t.Errorf("index.html has what the policy refuses:\n%s", page)
 	}

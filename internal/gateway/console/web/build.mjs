@@ -1,6 +1,6 @@
 // Builds the page into ../dist: scripts and styles whose names have a hash, index.html, and the licences of what is in
 // them. The same sources give the same bytes. More than the limits fails. Parts that few visits need are files of their
-// own; what the first visit needs of them is named in index.html, so that it is loaded at once.
+// own. What all need is one part, which index.html names, so that it is loaded at once (src/core.ts).
 import {build} from 'esbuild'
 import {gzipSync} from 'node:zlib'
 import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises'
@@ -43,6 +43,10 @@ function needed(at, found = new Set()) {
   return [...found].map((path) => path.slice(dist.length + 1)).sort()
 }
 const shared = needed(startScript)
+if (shared.length !== 1) {
+  console.error(`a first visit loads ${shared.length} parts instead of one: each part that is loaded by import() has to import core.ts`)
+  process.exit(1)
+}
 const named = (begin, end) => names.find((name) => name.startsWith(begin) && name.endsWith(end))
 await writeFile(join(dist, 'index.html'), `<!doctype html>
 <html lang="en">
@@ -58,7 +62,7 @@ ${shared.map((name) => `<link rel="modulepreload" href="${name}">\n`).join('')}<
 `)
 
 // The licences of the packages that something was taken from: each text once, after the packages that have it and whose it is.
-const packages = [...new Set(Object.keys(metafile.inputs).map((at) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(at)?.[1]).filter(Boolean))].sort()
+const packages = [...new Set(Object.keys(metafile.inputs).map((at) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(at)?.[1]).filter(Boolean))].sort()
 const licences = new Map()
 for (const name of packages) {
   const text = await readFile(`node_modules/${name}/LICENSE`, 'utf8')

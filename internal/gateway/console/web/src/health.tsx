@@ -1,4 +1,5 @@
 // How Almanac is: also while ClickHouse or NATS is away.
+import './core';
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import {AlertsCard} from './alerts';

@@ -1,4 +1,5 @@
 import {render} from 'preact';
+import './core';
 import {App} from './app';
 import './style.css';
 import './erase/erase.css';

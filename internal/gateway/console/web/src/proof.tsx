@@ -1,4 +1,5 @@
 // Where events are, and the proof that none is missing.
+import './core';
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import {write} from './address';

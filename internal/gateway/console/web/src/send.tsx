@@ -1,4 +1,5 @@
 // How to send events, with what arrives below.
+import './core';
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import {write} from './address';

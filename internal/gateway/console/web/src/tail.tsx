@@ -1,4 +1,5 @@
 // Events as they come. New ones are added below; while older ones are read, nothing moves.
+import './core';
 import type {JSX} from 'preact';
 import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {go} from './address';

@@ -1,4 +1,5 @@
 // Charts: up to twelve on a page that is an address, over one range of time.
+import '../core';
 import type {JSX} from 'preact';
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {go} from '../address';

@@ -1,4 +1,5 @@
 // One chart, on a canvas, with the values under the pointer below it, or as a table of its numbers.
+import '../core';
 import type {JSX} from 'preact';
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import uPlot from 'uplot';

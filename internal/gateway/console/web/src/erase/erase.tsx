@@ -1,4 +1,5 @@
 // Erasing a person, or what a filter names: what would go, a confirmation that is typed, progress, and a record to print.
+import '../core';
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import {go} from '../address';

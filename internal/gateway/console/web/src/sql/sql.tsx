@@ -1,4 +1,5 @@
 // SQL: the tables that may be read, statements in tabs, and what they answer.
+import '../core';
 import type {JSX} from 'preact';
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {go} from '../address';

@@ -1,4 +1,5 @@
 // The topics: their fields, rules and retention. They are changed by the command line, whose line is here to copy.
+import '../core';
 import type {JSX} from 'preact';
 import {write} from '../address';
 import type {Topic} from '../api';
