@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -188,6 +189,14 @@ func tailOverHTTP(t *testing.T, c *caller) {
 		t.Errorf("a tail without events begins with %q: %v", line, err)
 	}
 	_ = resp.Body.Close()
+	// It is cut before its first event: what comes meanwhile is had from where it began.
+	begun := resp.Header.Get(api.HeaderPosition)
+	c.send(200, "POST", "/v1/topics/app/events?ack=stream", `{"message":"meanwhile"}`, "Content-Type", "application/x-ndjson")
+	meanwhile := "where=" + url.QueryEscape("message = 'meanwhile'")
+	_, data := one("/v1/topics/app/tail?"+meanwhile+"&from_pos="+url.QueryEscape(begun), "")
+	holds(t, []byte(data), `"message":"meanwhile"`)
+	_, data = one("/v1/topics/app/tail?"+meanwhile, begun)
+	holds(t, []byte(data), `"message":"meanwhile"`)
 	since := "&since=-1h&fields=id&where=" + url.QueryEscape("level = 'error'")
 	id, a := one("/v1/topics/app/tail?from_pos="+since, "")
 	if id == "" {

@@ -30,8 +30,9 @@ type TailRequest struct {
 	// Since, without From, begins with what was routed at that time. Neither: with
 	// what is routed from now on.
 	Since time.Time
-	// Placed, when set, is called once the tail has its place: what is wrong with the request was an error before.
-	Placed func() error
+	// Placed, when set, is called once the tail has its place, with the position to go on from if no event comes before
+	// it is cut. What is wrong with the request was an error before.
+	Placed func(pos string) error
 	// Skip, when set, is asked for each frame, by where it was in EVENTS, whether its events are left out.
 	Skip func(schemas.Source) bool
 	// Note, when set, hears what the reader should know: that the servers are
@@ -73,7 +74,7 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	}
 	t := &tailing{r: r, topic: topic, src: req.Where, began: began, where: where, fields: fields, at: at, known: streams.EndOf(end), f: f, note: req.Note, skip: req.Skip}
 	if req.Placed != nil {
-		if err := req.Placed(); err != nil {
+		if err := req.Placed(at.String()); err != nil {
 			return err
 		}
 	}

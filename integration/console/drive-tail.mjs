@@ -40,6 +40,32 @@ const scenarios = {
     assert.deepEqual([...numbered.entries()].sort(([a], [b]) => a - b).map(([, text]) => text), Array.from({length: n}, (_, i) => 'event ' + i))
     net.close()
   },
+  async 'a tail that is cut before its first event'() {
+    await declare(topic + 'i', 'log')
+    const net = await between()
+    const page = await open(at(`tail?topic=${topic}i`, net.base))
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    net.cut()
+    await page.getByText(/^connection lost; again in /).waitFor()
+    await send([{user_id: 'u', message: 'meanwhile'}], topic + 'i')
+    net.mend()
+    await page.getByRole('grid', {name: 'Live events'}).getByText('meanwhile').waitFor()
+    net.close()
+  },
+  async 'a connection that says nothing, as after a sleep, is given up'() {
+    await declare(topic + 's', 'log')
+    const net = await between()
+    const page = await open('about:blank')
+    await page.clock.install()
+    await page.goto(at(`tail?topic=${topic}s`, net.base))
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    net.silence()
+    await send([{user_id: 'u', message: 'in its sleep'}], topic + 's')
+    await page.clock.fastForward(41_000) // its timers are due at once
+    await page.getByRole('grid', {name: 'Live events'}).getByText('in its sleep').waitFor()
+    assert.equal(await page.getByRole('grid', {name: 'Live events'}).getByRole('row').count(), 1)
+    net.close()
+  },
 }
 
 await run(scenarios)

@@ -35,14 +35,15 @@ export async function call(method, path, type, body) {
 
 export const send = (events, topic = 'app') => call('POST', `/v1/topics/${topic}/events?ack=stored`, 'application/x-ndjson', events.map((e) => JSON.stringify(e)).join('\n'))
 
-/** between is a proxy before Almanac, whose connections can be cut. */
+/** between is a proxy before Almanac, whose connections can be cut, or kept open without a byte. */
 export async function between() {
   let open = true
+  const answers = new Map()
   const proxy = http.createServer((q, s) => {
     if (!open) return s.destroy()
-    const to = http.request(told.base + q.url, {method: q.method, headers: q.headers}, (a) => { s.writeHead(a.statusCode, a.headers); a.pipe(s) })
+    const to = http.request(told.base + q.url, {method: q.method, headers: q.headers}, (a) => { s.writeHead(a.statusCode, a.headers); a.pipe(s); answers.set(s, a) })
     to.on('error', () => s.destroy())
-    s.on('close', () => to.destroy())
+    s.on('close', () => { answers.delete(s); to.destroy() })
     q.pipe(to)
   })
   await new Promise((done) => proxy.listen(0, '127.0.0.1', done))
@@ -50,6 +51,8 @@ export async function between() {
     base: `http://127.0.0.1:${proxy.address().port}`,
     cut() { open = false; proxy.closeAllConnections() },
     mend() { open = true },
+    /** silence has the answers that are under way say no more; new ones do. */
+    silence() { for (const [s, a] of answers) a.unpipe(s) },
     close() { proxy.close(); proxy.closeAllConnections() },
   }
 }

@@ -82,6 +82,6 @@ var (
 			{Name: "since", Flag: "from", Kind: Time, Help: "`TIME` from when on what was routed is shown"},
 			{Name: "Last-Event-ID", In: Header, Help: "position to go on behind"},
 		},
-		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/event-stream", ndjson}}},
+		Answers: []Answer{{Code: http.StatusOK, Media: []string{"text/event-stream", ndjson}, Headers: []string{"Almanac-Position"}}},
 	}
 )

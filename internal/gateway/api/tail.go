@@ -16,6 +16,9 @@ import (
 	"github.com/almanac-events/almanac/query"
 )
 
+// HeaderPosition is where a tail begins: a client whose tail is cut before its first event goes on from there.
+const HeaderPosition = "Almanac-Position"
+
 // beatEvery is how often a tail without events says that it is there, after it said so at once.
 const beatEvery = 15 * time.Second
 
@@ -54,9 +57,10 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		req.From = last
 	}
 	out := &stream{w: w, rc: http.NewResponseController(w), sse: !strings.Contains(r.Header.Get("Accept"), "ndjson")}
-	req.Placed = func() error {
+	req.Placed = func(pos string) error {
+		w.Header().Set(HeaderPosition, pos)
 		beats.Go(func() { out.beat(ctx, cancel) })
-		return out.write(out.comment("tail"))
+		return out.write(out.start(pos))
 	}
 	err = a.cfg.Reader.Tail(ctx, req, out.event)
 	lost := request.Lost(ctx)
@@ -97,6 +101,14 @@ func (s *stream) event(pos string, event json.RawMessage) error {
 	}
 	text := strings.TrimSuffix(string(event), "}")
 	return s.write(fmt.Sprintf("%s,\"_pos\":%q}\n", text, pos))
+}
+
+// start is what a tail begins with: for clients of server-sent events the id that they resume with.
+func (s *stream) start(pos string) string {
+	if s.sse {
+		return ": tail\nid: " + pos + "\n\n"
+	}
+	return s.comment("")
 }
 
 // comment is what says nothing of events: an empty line in NDJSON.

@@ -1,13 +1,14 @@
 // A tail: events as they are routed, by a stream of NDJSON that goes on from its position after it was cut.
-import {aborted, ask, Refused, topicPath} from './client';
+import {ask, Refused, topicPath} from './client';
 import {type Row, textOf} from './events';
 import {parse} from './json';
 
 export type State = {is: 'connecting' | 'open' | 'stopped'} | {is: 'lost'; again: number} | {is: 'refused'; error: Error};
 
 const longestWait = 10_000;
+const longestSilence = 40_000; // the server says each 15 s that it is there: a connection that a sleep or a proxy ended says nothing
 
-/** Follower reads a topic from now on, or from its position. stop ends it; start goes on from where it was. */
+/** Follower reads a topic from now on, or from its position, which it has before the first event. stop ends it; start goes on from where it was. */
 export class Follower {
   private position = '';
   private under?: AbortController;
@@ -28,14 +29,27 @@ export class Follower {
 
   private async run(signal: AbortSignal): Promise<void> {
     for (let wait = 500; !signal.aborted;) {
+      const silent = new AbortController();
+      let watch = 0;
+      const alive = () => {
+        clearTimeout(watch);
+        watch = window.setTimeout(() => silent.abort(), longestSilence);
+      };
       try {
         this.state({is: 'connecting'});
-        const answer = await ask(topicPath(this.topic, 'tail'), {where: this.where, from_pos: this.position}, {headers: {Accept: 'application/x-ndjson'}, signal});
+        alive();
+        const answer = await ask(topicPath(this.topic, 'tail'), {where: this.where, from_pos: this.position}, {headers: {Accept: 'application/x-ndjson'}, signal: AbortSignal.any([signal, silent.signal])});
+        this.position = answer.headers.get('Almanac-Position') ?? this.position;
         this.state({is: 'open'});
-        await this.read(answer.body!, signal, () => (wait = 500));
+        await this.read(answer.body!, signal, () => {
+          wait = 500;
+          alive();
+        });
       } catch (e) {
-        if (aborted(e) || signal.aborted) return;
+        if (signal.aborted) return;
         if (e instanceof Refused && e.status < 500 && e.status !== 429) return this.state({is: 'refused', error: e});
+      } finally {
+        clearTimeout(watch);
       }
       if (signal.aborted) return;
       this.state({is: 'lost', again: wait});
