@@ -119,6 +119,9 @@ func (s Step) String() string {
 	if s.Months > 0 {
 		return strconv.Itoa(s.Months) + "mo"
 	}
+	if s.Length > 0 && s.Length%day == 0 {
+		return strconv.FormatInt(int64(s.Length/day), 10) + "d"
+	}
 	name := s.Length.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(name, zero) {
