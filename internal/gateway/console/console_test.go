@@ -91,6 +91,19 @@ func TestCompressedAndKnown(t *testing.T) {
 	}
 }
 
+func TestTakesGzip(t *testing.T) {
+	t.Parallel()
+	for accepted, want := range map[string]bool{
+		"gzip": true, "GZIP;q=0.5": true, "br, gzip": true, "deflate, gzip;q=1.0, *;q=0": true, "br;q=0,gzip": true,
+		"": false, "identity": false, "gzip;q=0": false, "br, gzip; q=0.000": false, "xgzip": false, "gzip;q=x": false,
+	} {
+		got := ask(t, newFiles(bundle), http.MethodGet, "/console/app-63A35Q2K.js", "Accept-Encoding", accepted).Header().Get("Content-Encoding") == "gzip"
+		if got != want {
+			t.Errorf("%q: compressed %t, want %t", accepted, got, want)
+		}
+	}
+}
+
 // A binary without the bundle says how to build it, and the page that says so keeps to the policy.
 func TestPlaceholder(t *testing.T) {
 	t.Parallel()

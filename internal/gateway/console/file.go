@@ -38,7 +38,7 @@ func zipped(text []byte) []byte {
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	text, tag := f.text, `"`+f.tag+`"`
 	w.Header().Add("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if takesGzip(r.Header.Values("Accept-Encoding")) {
 		text, tag = f.compressed(), `"`+f.tag+`-gzip"`
 		w.Header().Set("Content-Encoding", "gzip")
 	}
@@ -54,4 +54,18 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		_, _ = w.Write(text) // it fails where the client is gone
 	}
+}
+
+// takesGzip reports whether a client takes gzip: it names it, and not with the weight of what it refuses.
+func takesGzip(accepted []string) bool {
+	for one := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
+		name, weight, _ := strings.Cut(one, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		q, weighed := strings.CutPrefix(strings.ToLower(strings.TrimSpace(weight)), "q=")
+		n, err := strconv.ParseFloat(q, 64)
+		return !weighed || err == nil && n > 0
+	}
+	return false
 }
