@@ -125,14 +125,17 @@ const keep = (q: Record<string, string>) => Object.fromEntries(['topic', 'where'
 function useAway(): boolean {
   const [away, set] = useState(false);
   const was = useRef(false);
-  useEvery(2000, () => {
-    fetch(at('healthz'), {cache: 'no-store', signal: AbortSignal.timeout(2500)}).then(
+  // What does not answer is said within three seconds: that it is asked, and that it hangs, may be just before and after.
+  useEvery(1000, () => {
+    const hangs = new AbortController();
+    const timer = setTimeout(() => hangs.abort(), 1800);
+    fetch(at('healthz'), {cache: 'no-store', signal: hangs.signal}).then(
       () => {
         if (was.current) answersAgain();
         set((was.current = false));
       },
       () => set((was.current = true)),
-    );
+    ).finally(() => clearTimeout(timer));
   });
   return away;
 }
