@@ -14,7 +14,7 @@ import {texts} from '../texts';
 import {instant} from '../time';
 import {Card} from './card';
 import type {Range} from './data';
-import {type Chart, chart, keep, last, maxCharts, read, type Source, sources, written} from './spec';
+import {type Chart, chart, keepCharts, last, maxCharts, read, type Source, sources, written} from './spec';
 
 export function Charts({topics, query}: {topics: Topic[]; query: Record<string, string>}): JSX.Element {
   const from = query['from'] ?? '-4h';
@@ -26,7 +26,7 @@ export function Charts({topics, query}: {topics: Topic[]; query: Record<string, 
   // Without charts in the address those are shown that this tab showed last.
   useEffect(() => {
     if (!text && last()) go({query: {c: last()}}, true);
-    else if (text) keep(text);
+    else if (text) keepCharts(text);
   }, [text]);
   const span = useLoad(from + round, from === 'all' ? (signal) => get<Shards>('v1/shards', {}, signal).then(spanOf) : undefined);
   const range = useMemo((): Range | undefined => {

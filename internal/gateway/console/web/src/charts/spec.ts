@@ -1,4 +1,5 @@
 // What a chart shows, as it is in the address: up to twelve of them.
+import {keep, kept} from '../storage';
 
 export const maxCharts = 12;
 const maxText = 4000; // characters of a statement or a filter
@@ -42,24 +43,12 @@ export function read(text: string): Chart[] {
   });
 }
 
-const kept = 'almanac-charts';
+const key = 'almanac-charts';
 
 /** last are the charts that this tab showed last, so that a search is added to them. */
-export function last(): string {
-  try {
-    return sessionStorage.getItem(kept) ?? '';
-  } catch {
-    return ''; // storage is refused
-  }
-}
+export const last = () => kept(key, 'sessionStorage');
 
-export function keep(text: string): void {
-  try {
-    sessionStorage.setItem(kept, text);
-  } catch {
-    // then the next search begins a page of its own
-  }
-}
+export const keepCharts = (text: string) => keep(key, text, 'sessionStorage');
 
 /** withSearch are the charts that were shown last, and the count over time of a search. */
 export function withSearch(topic: string, where: string, by: string): string {

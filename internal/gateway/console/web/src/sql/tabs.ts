@@ -1,24 +1,25 @@
 // The statements that a browser tab has open, kept until it is closed.
+import {keep, kept} from '../storage';
 
 export type Tab = {id: number; text: string};
 export type Tabs = {all: Tab[]; at: number; next: number};
 
 export const maxTabs = 8;
 const maxText = 65536; // characters of a statement that are kept
-const kept = 'almanac-sql';
+const key = 'almanac-sql';
 
 /** opened are the tabs that were kept, at the one with the statement of the address. */
 export function opened(asked: string): Tabs {
   let tabs: Tabs = {all: [{id: 1, text: ''}], at: 1, next: 2};
   try {
-    const had = JSON.parse(sessionStorage.getItem(kept) ?? '') as {texts: unknown; at: unknown};
+    const had = JSON.parse(kept(key, 'sessionStorage')) as {texts: unknown; at: unknown};
     const texts = Array.isArray(had.texts) ? had.texts.filter((t): t is string => typeof t === 'string').slice(0, maxTabs) : [];
     if (texts.length) {
       const all = texts.map((text, i) => ({id: i + 1, text}));
       tabs = {all, at: all[Number(had.at)]?.id ?? 1, next: all.length + 1};
     }
   } catch {
-    // nothing was kept, or storage is refused
+    // nothing was kept
   }
   return asked ? withText(tabs, asked) : tabs;
 }
@@ -45,9 +46,5 @@ export function closed(tabs: Tabs, id: number): Tabs {
 }
 
 export function keepTabs(tabs: Tabs): void {
-  try {
-    sessionStorage.setItem(kept, JSON.stringify({texts: tabs.all.map((t) => t.text.slice(0, maxText)), at: tabs.all.findIndex((t) => t.id === tabs.at)}));
-  } catch {
-    // then they are gone with the page
-  }
+  keep(key, JSON.stringify({texts: tabs.all.map((t) => t.text.slice(0, maxText)), at: tabs.all.findIndex((t) => t.id === tabs.at)}), 'sessionStorage');
 }
