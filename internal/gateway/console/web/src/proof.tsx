@@ -106,6 +106,7 @@ function ShardCard({shard}: {shard: Shard}): JSX.Element {
     [texts.proof.status, shard.status + (shard.reason ? `, ${texts.proof.why} ${shard.reason}` : '')],
     [texts.proof.rows, number(shard.rows)],
     [texts.proof.bytes, bytes(shard.bytes)],
+    [texts.proof.volume, (shard.places ?? []).map((p) => `${p.volume} ${bytes(p.bytes)}`).join(', ')],
     [texts.proof.head, `${number(shard.stored)} / ${number(shard.frames)}`],
     [texts.proof.range, longTime(Date.parse(shard.min_ts))],
     [texts.proof.until, longTime(Date.parse(shard.max_ts))],
@@ -114,7 +115,7 @@ function ShardCard({shard}: {shard: Shard}): JSX.Element {
   return (
     <div class="shard-card">
       <code>{shard.shard}</code>
-      <dl class="figures small">{rows.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      <dl class="figures small">{rows.filter(([, value]) => value).map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
       <a class="button" href={write({page: 'search', query: {topic: shard.topic, where: `shard = '${shard.shard}'`, from: shard.min_ts, to: new Date(Date.parse(shard.max_ts) + 1).toISOString()}})}>{texts.proof.search}</a>
     </div>
   );
