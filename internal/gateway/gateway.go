@@ -203,6 +203,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping, reads.Rates, reads.Own, reads.Version, reads.OnLimit = g.stopped, g.parts.Pool, g.parts.Pool.Own, g.cfg.Version, g.cfg.OnLimit
+		reads.Listens = g.listens()
 		reads.Inputs = func() (all []api.InputUse) {
 			for _, u := range g.parts.Pool.Uses() {
 				all = append(all, api.InputUse{Input: string(u.Input), Topic: u.Topic, LastEvent: u.LastEvent, Events: u.Events, PerSecond: u.PerSecond})

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"net"
 	"net/http"
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/elastic"
 	"github.com/almanac-events/almanac/internal/gateway/loki"
 	"github.com/almanac-events/almanac/internal/gateway/lokiread"
@@ -38,4 +40,19 @@ func (g *Gateway) addShippers(mux *http.ServeMux) {
 		mux.Handle(pattern, write)
 	}
 	mux.Handle(belowElastic, http.StripPrefix("/elastic", g.counted(pool.InputElastic, elastic.New(elastic.Config{Pool: g.parts.Pool}))))
+}
+
+// listens returns the ports of inputs that have listeners of their own.
+func (g *Gateway) listens() (all api.Listens) {
+	if g.cfg.OTLPHTTP != nil {
+		if at, ok := g.cfg.OTLPHTTP.Addr().(*net.TCPAddr); ok {
+			all.OTLPHTTP = at.Port
+		}
+	}
+	for _, l := range g.cfg.Syslog.Packets {
+		if at, ok := l.LocalAddr().(*net.UDPAddr); ok {
+			all.SyslogUDP, all.SyslogTopic = at.Port, g.cfg.SyslogTopic
+		}
+	}
+	return all
 }

@@ -73,6 +73,8 @@ type Config struct {
 	// Version of this program, and Inputs that its events come by; nil: it takes no events.
 	Version string
 	Inputs  func() []InputUse
+	// Listens are where the process takes events.
+	Listens Listens
 	// Stopping is closed when tails are to end.
 	Stopping <-chan struct{}
 	// OnError hears what goes wrong beside the requests.

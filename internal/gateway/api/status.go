@@ -14,6 +14,16 @@ type Status struct {
 	Version string `json:"version"`
 	// Inputs are what came by this process since it began.
 	Inputs []InputUse `json:"inputs"`
+	// Listens are where this process takes events beside the address of this answer.
+	Listens Listens `json:"listens"`
+}
+
+// Listens are ports of inputs that have listeners of their own; 0: there is none.
+type Listens struct {
+	OTLPHTTP  int `json:"otlp_http,omitempty"`
+	SyslogUDP int `json:"syslog_udp,omitempty"`
+	// SyslogTopic takes what comes by syslog.
+	SyslogTopic string `json:"syslog_topic,omitempty"`
 }
 
 // InputUse is how much of a topic comes by an input of this process.
@@ -36,7 +46,7 @@ func (a *API) status(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Status{Status: *s, Version: a.cfg.Version, Inputs: []InputUse{}}
+	out := Status{Status: *s, Version: a.cfg.Version, Inputs: []InputUse{}, Listens: a.cfg.Listens}
 	if a.cfg.Inputs != nil {
 		out.Inputs = filled(a.cfg.Inputs())
 	}

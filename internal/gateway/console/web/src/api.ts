@@ -825,6 +825,11 @@ export type Status = {
     events: number;
     events_per_second: number;
   }>;
+  listens: {
+    otlp_http?: number;
+    syslog_udp?: number;
+    syslog_topic?: string;
+  };
 };
 
 export type Timer = {
