@@ -92,7 +92,7 @@ const scenarios = {
       await page.getByText('Not ready', {exact: true}).waitFor()
       await page.getByText(/^no answer of ClickHouse/).waitFor()
       await page.getByText(/^ClickHouse is away since /).waitFor()
-      await page.getByRole('cell', {name: 'EVENTS'}).waitFor()
+      await page.getByRole('cell', {name: 'EVENTS', exact: true}).waitFor()
       await fetch(`${told.base}/v1/topics/away/events`, {method: 'POST', headers: {'Content-Type': 'application/x-ndjson', Authorization: 'Bearer ' + told.token}, body: '{"message":"while the engine is down"}'}).then((a) => assert.ok(a.ok))
       await tail.getByText('live', {exact: true}).waitFor()
       await banner(page).waitFor({state: 'detached'}) // Almanac itself answers

@@ -264,7 +264,7 @@ const scenarios = {
   async 'health'() {
     const page = await open(at('health'))
     await page.getByText('Ready', {exact: true}).waitFor()
-    await page.getByRole('cell', {name: 'EVENTS'}).waitFor()
+    await page.getByRole('cell', {name: 'EVENTS', exact: true}).waitFor()
     await page.getByRole('cell', {name: 'router'}).waitFor()
     await page.getByText(/^Almanac \S+ · NATS \d\S* · ClickHouse \d\S*$/).waitFor()
     await page.getByRole('region', {name: 'Inputs'}).getByRole('row').filter({hasText: 'app'}).getByText(/ ago$/).waitFor()
