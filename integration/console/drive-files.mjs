@@ -26,7 +26,7 @@ async function sent(name, ...flags) {
 async function eventOf(topic, where) {
   const page = await open(at(`search?topic=${topic}&from=all&where=${encodeURIComponent(where)}`))
   const drawer = page.getByRole('complementary', {name: 'Event'})
-  await until(page, 'one event that is stored', async () => { // it is on its way at first, and a drawer says what was so when it was opened
+  await until(page, 'one event that is stored', async () => { // it may not be found at first
     await rows(page).first().click({timeout: 3_000}).catch(() => undefined)
     if (await drawer.getByText('stored', {exact: true}).waitFor({timeout: 3_000}).then(() => true, () => false)) return true
     await page.reload()

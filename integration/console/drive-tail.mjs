@@ -66,6 +66,43 @@ const scenarios = {
     assert.equal(await page.getByRole('grid', {name: 'Live events'}).getByRole('row').count(), 1)
     net.close()
   },
+  async 'whether an event is stored, and a link to it'() {
+    const page = await open(at(`tail?topic=${topic}s`))
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    const looks = []
+    page.on('request', (r) => { if (/\/events\/20/.test(r.url())) looks.push(r.url()) })
+    // What it is told of the event's place is at first that of one on its way.
+    await page.route(/\/events\/20/, async (route) => {
+      const answer = await route.fetch()
+      return route.fulfill({response: answer, json: {...await answer.json(), ...(looks.length < 3 && {pos: 0})}})
+    })
+    await send([{user_id: 'u', message: 'look at it'}], topic + 's')
+    await page.getByRole('grid', {name: 'Live events'}).getByText('look at it').click()
+    const drawer = page.getByRole('complementary', {name: 'Event'})
+    await drawer.getByText('on its way: not in ClickHouse yet').waitFor()
+    await drawer.getByText('stored', {exact: true}).waitFor()
+    assert.equal(await drawer.getByRole('button', {name: /^Show as a column/}).count(), 0)
+    assert.ok(looks.length >= 3)
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (text) => (globalThis.copied = text)}}))
+    await drawer.getByRole('button', {name: 'Copy link'}).click()
+    const other = await open(await until(page, 'what was copied', () => page.evaluate(() => globalThis.copied)))
+    await other.getByRole('complementary', {name: 'Event'}).getByText('look at it').first().waitFor()
+  },
+  async 'a server that hangs: a banner within three seconds'() {
+    const net = await between()
+    const page = await open('about:blank')
+    await page.clock.install()
+    await page.goto(at('health', net.base))
+    await page.getByText('Ready', {exact: true}).waitFor()
+    await page.clock.pauseAt(Date.now() + 3600_000) // from here the page's own clock goes as it is told
+    net.hang()
+    await page.clock.runFor(3000)
+    await page.getByText('Almanac does not answer.').waitFor()
+    net.mend()
+    await page.clock.resume()
+    await page.getByText('Almanac does not answer.').waitFor({state: 'detached'})
+    net.close()
+  },
 }
 
 await run(scenarios)

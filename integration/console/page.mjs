@@ -10,12 +10,35 @@ const {chromium} = createRequire(join(told.packages, 'package.json'))('playwrigh
 const browser = await chromium.launch({executablePath: told.chromium, args: ['--no-sandbox']})
 const asked = []
 const wrong = []
+let operations // of the API, once an Almanac is there
+
+/** declared are the operations of openapi.yaml: a method and the form of a path. */
+async function declared() {
+  const all = []
+  let path
+  for (const line of (await (await fetch(told.base + '/openapi.yaml')).text()).split('\n')) {
+    if (/^\w/.test(line)) path = undefined // paths are one part of it
+    path = /^ {4}(\/\S*):$/.exec(line)?.[1] ?? path
+    const method = /^ {8}(get|post|put|delete|patch):$/.exec(line)?.[1]
+    if (path && method) all.push([method.toUpperCase(), new RegExp('^' + path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+') + '$')])
+  }
+  return all
+}
+
+// What is no operation of the API: the page's own files, whether Almanac is there, and what Prometheus defines.
+const others = [/^\/(console(\/.*)?)?$/, /^\/(healthz|readyz|version)$/, /^(\/t\/[^/]+)?\/api\/v1\/query_range$/]
+
+const isPublic = ([, to, method]) => {
+  const path = new URL(to).pathname.replace(/^\/logs\//, '/') // below a path prefix too
+  return others.some((form) => method === 'GET' && form.test(path)) || operations.some(([m, form]) => m === method && form.test(path))
+}
 
 export async function open(address, options = {}) {
+  operations ??= await declared().catch(() => undefined) // it may be stopped
   const context = await browser.newContext({viewport: {width: 1440, height: 860}, ...options})
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()
-  page.on('request', (r) => asked.push([new URL(page.url() === 'about:blank' ? r.url() : page.url()).origin, r.url()]))
+  page.on('request', (r) => asked.push([new URL(page.url() === 'about:blank' ? r.url() : page.url()).origin, r.url(), r.method()]))
   page.on('pageerror', (e) => wrong.push('a script failed: ' + e.message))
   // An answer that is no success is on the console too; the page tells what it means.
   page.on('console', (m) => { if (m.type() === 'error' && !/^Failed to load resource/.test(m.text())) wrong.push('on the console: ' + m.text()) })
@@ -35,12 +58,14 @@ export async function call(method, path, type, body) {
 
 export const send = (events, topic = 'app') => call('POST', `/v1/topics/${topic}/events?ack=stored`, 'application/x-ndjson', events.map((e) => JSON.stringify(e)).join('\n'))
 
-/** between is a proxy before Almanac, whose connections can be cut, or kept open without a byte. */
+/** between is a proxy before Almanac, whose connections can be cut, or say nothing. */
 export async function between() {
   let open = true
+  let hangs = false
   const answers = new Map()
   const proxy = http.createServer((q, s) => {
     if (!open) return s.destroy()
+    if (hangs) return
     const to = http.request(told.base + q.url, {method: q.method, headers: q.headers}, (a) => { s.writeHead(a.statusCode, a.headers); a.pipe(s); answers.set(s, a) })
     to.on('error', () => s.destroy())
     s.on('close', () => { answers.delete(s); to.destroy() })
@@ -50,7 +75,9 @@ export async function between() {
   return {
     base: `http://127.0.0.1:${proxy.address().port}`,
     cut() { open = false; proxy.closeAllConnections() },
-    mend() { open = true },
+    mend() { open = true; hangs = false },
+    /** hang has no request answered any more. */
+    hang() { hangs = true },
     /** silence has the answers that are under way say no more; new ones do. */
     silence() { for (const [s, a] of answers) a.unpipe(s) },
     close() { proxy.close(); proxy.closeAllConnections() },
@@ -108,6 +135,8 @@ export async function run(scenarios) {
   const last = {
     async 'what was asked'() {
       assert.deepEqual(asked.filter(([page, to]) => new URL(to).origin !== page), [])
+      assert.ok(operations?.length > 50, 'openapi.yaml declares the API')
+      assert.deepEqual(asked.filter((one) => !isPublic(one)), [])
       assert.deepEqual([...new Set(wrong)], [])
       assert.ok(asked.length > Object.keys(scenarios).length)
     },

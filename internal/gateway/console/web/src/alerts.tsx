@@ -4,7 +4,7 @@ import {useState} from 'preact/hooks';
 import type {Alerts} from './api';
 import {get, Refused} from './client';
 import {useEvery} from './load';
-import {Text} from './shown';
+import {plain, Text} from './shown';
 import {texts} from './texts';
 import {ago, number} from './time';
 
@@ -19,7 +19,7 @@ export function AlertsCard({every}: {every: number}): JSX.Element | null {
   return (
     <section class="card wide" aria-label={texts.alerts.name}>
       <h2>{texts.alerts.name}</h2>
-      {error && <p class="warned">{error.message}</p>}
+      {error && <p class="warned"><Text text={error.message} line /></p>}
       {alerts.length > 0 && (
         <div class="scrolled">
           <table>
@@ -28,7 +28,7 @@ export function AlertsCard({every}: {every: number}): JSX.Element | null {
               {alerts.map((a) => (
                 <tr key={a.key}>
                   <td class={a.state === 'firing' ? 'bad' : 'warned'}>{a.state}</td>
-                  <td title={a.annotations['summary'] ?? ''}>{a.alert}{a.annotations['summary'] && <div class="faint"><Text text={a.annotations['summary']} line /></div>}</td>
+                  <td title={plain(a.annotations['summary'] ?? '')}><Text text={a.alert} line />{a.annotations['summary'] && <div class="faint"><Text text={a.annotations['summary']} line /></div>}</td>
                   <td>{a.topic}</td>
                   <td>{a.by && <Text text={`${a.by} ${a.value ?? ''}`} line />}</td>
                   <td class="n">{number(Number(a.count))}</td>

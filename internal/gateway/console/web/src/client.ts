@@ -42,6 +42,8 @@ export function address(path: string, query: Query = {}): string {
 
 export const topicPath = (topic: string, rest: string) => `v1/topics/${encodeURIComponent(topic)}/${rest}`;
 
+export const eventPath = (topic: string, ts: string, id: string) => topicPath(topic, `events/${encodeURIComponent(ts)}/${encodeURIComponent(id)}`);
+
 export async function ask(path: string, query: Query, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (token()) headers.set('Authorization', 'Bearer ' + token());

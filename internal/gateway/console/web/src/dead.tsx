@@ -38,7 +38,7 @@ export function DeadCard(): JSX.Element {
             </div>
           );
         })}
-      {done && <p class={done.bad ? 'bad' : 'good'} role="status">{done.text}</p>}
+      {done && <p class={done.bad ? 'bad' : 'good'} role="status"><Text text={done.text} line /></p>}
     </section>
   );
 }

@@ -52,12 +52,28 @@ export function condition(topic: Topic | undefined, field: string, value: string
   return `${field} ${not ? '!=' : '='} ${bare ? value : `'${escaped(value)}'`}`;
 }
 
-/** joined adds a condition to a filter; one that is there goes. */
-export function joined(where: string, add: string): string {
-  const parts = where.split(' AND ');
-  if (parts.includes(add)) return parts.filter((p) => p !== add).join(' AND ');
-  if (!where.trim()) return add;
-  return (/\bor\b/i.test(where) ? `(${where})` : where) + ' AND ' + add;
+/** parts are the conditions that AND joins, apart from what quotes and brackets hold; undefined where OR joins some. */
+function parts(where: string): string[] | undefined {
+  const all = [''];
+  let depth = 0;
+  for (const [word] of where.matchAll(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\s+(?:AND|OR)\s+|[^]/gi)) {
+    if (word === '(' || word === '[') depth++;
+    if (word === ')' || word === ']') depth--;
+    const link = depth ? '' : word.trim().toUpperCase();
+    if (link === 'OR') return undefined;
+    if (link === 'AND') all.push('');
+    else all[all.length - 1] += word;
+  }
+  return all.map((part) => part.trim()).filter(Boolean);
 }
 
-export const holds = (where: string, part: string) => where.split(' AND ').includes(part);
+/** toggled adds to a filter that a field has a value, or has it not. What is there goes, and so does the opposite. */
+export function toggled(where: string, topic: Topic | undefined, field: string, value: string, not: boolean): string {
+  const add = condition(topic, field, value, not);
+  const all = parts(where);
+  if (!all) return `(${where.trim()}) AND ${add}`;
+  if (all.includes(add)) return all.filter((part) => part !== add).join(' AND ');
+  return [...all.filter((part) => part !== condition(topic, field, value, !not)), add].join(' AND ');
+}
+
+export const holds = (where: string, part: string) => parts(where)?.includes(part) ?? false;

@@ -7,6 +7,7 @@ import type {Status} from './api';
 import {address, get} from './client';
 import {useEvery} from './load';
 import {Problem} from './notice';
+import {Text} from './shown';
 import {texts} from './texts';
 import {ago, bytes, number, seconds} from './time';
 
@@ -35,8 +36,8 @@ export function Health(): JSX.Element {
           <span class="light"><i /><b>{!ready ? texts.loading : ready.ready ? texts.health.ready : texts.health.notReady}</b></span>
           <span class="faint end">{versions(version, status)}</span>
         </div>
-        {ready && ready.reasons.length > 0 && <ul>{ready.reasons.map((r) => <li key={r.message}>{r.message}</li>)}</ul>}
-        {status?.away.map((a) => <p key={a.server} class="warned">{texts.health.away(a.server, a.since)}: {a.why}</p>)}
+        {ready && ready.reasons.length > 0 && <ul>{ready.reasons.map((r) => <li key={r.message}><Text text={r.message} line /></li>)}</ul>}
+        {status?.away.map((a) => <p key={a.server} class="warned">{texts.health.away(a.server, a.since)}: <Text text={a.why} line /></p>)}
       </section>
       {error && !status && <Problem error={error} again={look} />}
       {status && (

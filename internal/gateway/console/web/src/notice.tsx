@@ -3,6 +3,7 @@ import type {ComponentChildren, JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import {Refused, Unreachable} from './client';
 import {answersAgain} from './load';
+import {Text} from './shown';
 import {texts} from './texts';
 import {setToken, token} from './token';
 
@@ -25,8 +26,8 @@ export function Problem({error, again}: {error: Error; again?: () => void}): JSX
 export function Empty({title, hint, children}: {title: string; hint?: string; children?: ComponentChildren}): JSX.Element {
   return (
     <div class="empty" role="status">
-      <p class="empty-title">{title}</p>
-      {hint && <p class="empty-hint">{hint}</p>}
+      <p class="empty-title"><Text text={title} line /></p>
+      {hint && <p class="empty-hint"><Text text={hint} line /></p>}
       {children}
     </div>
   );

@@ -6,6 +6,9 @@ const every = new RegExp(hidden.source, 'gu');
 
 const code = (c: string) => 'U+' + c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
 
+/** plain is a text for where no element can be: a tooltip, an option. */
+export const plain = (text: string) => text.replace(every, code);
+
 /** Text shows a text as it is; line: as one line. */
 export function Text({text, line}: {text: string; line?: boolean}): JSX.Element {
   const one = line ? text.replace(/\r?\n/g, '\u23ce').replace(/\t/g, '  ') : text.replace(/\r\n/g, '\n');

@@ -5,7 +5,7 @@ import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {go} from './address';
 import type {Topic} from './api';
 import {Refused} from './client';
-import {type Row} from './events';
+import {keyOf, type Row, toggled} from './events';
 import {useKeys} from './keys';
 import {Empty, Problem} from './notice';
 import {Drawer} from './search/drawer';
@@ -13,7 +13,6 @@ import {FilterBar} from './search/filterbar';
 import {usualColumns} from './search/columns';
 import {EventRow} from './search/list';
 import {TopicPicker} from './search/topics';
-import {condition, joined} from './events';
 import {Follower, type State} from './stream';
 import {texts} from './texts';
 import {number, seconds} from './time';
@@ -36,7 +35,7 @@ export function Tail({topics, topic, where}: {topics: Topic[]; topic: Topic; whe
   });
   const refused = tail.state.is === 'refused' ? tail.state.error : undefined;
   const wrong = refused instanceof Refused && refused.column > 0 ? refused : undefined;
-  const add = (field: string, value: string, not: boolean) => go({query: {where: joined(where, condition(topic, field, value, not))}});
+  const add = (field: string, value: string, not: boolean) => go({query: {where: toggled(where, topic, field, value, not)}});
   return (
     <div class={'search tail' + (chosen ? ' with-drawer' : '')}>
       <div class="controls">
@@ -59,7 +58,7 @@ export function Tail({topics, topic, where}: {topics: Topic[]; topic: Topic; whe
             <button class="newer" onClick={() => tail.follow(true)}>{texts.tail.newer(number(tail.held))}{tail.full ? ` \u2014 ${texts.tail.full}` : ''}</button>
           )}
         </section>
-        {chosen && <Drawer topic={topic} event={chosen} columns={[]} add={add} close={() => choose(undefined)} open={choose} />}
+        {chosen && <Drawer key={keyOf(chosen)} topic={topic} event={chosen} add={add} close={() => choose(undefined)} open={choose} />}
       </div>
     </div>
   );
@@ -96,7 +95,7 @@ function Rows({tail, chosen, open}: {tail: Tailed; chosen: Row | undefined; open
   const first = Math.max(Math.floor(top / rowHeight) - 12, 0);
   const last = Math.min(first + 120, rows.length);
   return (
-    <div class="list" ref={box} onScroll={scroll} onWheel={(e) => { self.current = false; if (e.deltaY < 0 && following) tail.follow(false); }} role="grid" aria-label={texts.tail.name} aria-rowcount={rows.length} tabIndex={0}>
+    <div class="list" ref={box} onScroll={scroll} onWheel={(e) => { self.current = false; if (e.deltaY < 0 && following) tail.follow(false); }} role="grid" aria-label={texts.tail.name} aria-rowcount={rows.at(-1)?.n ?? 0} tabIndex={0}>
       <div style={{height: `${first * rowHeight}px`}} role="presentation" />
       {rows.slice(first, last).map(({row, n}) => <EventRow key={n} event={row} columns={usualColumns} on={row === chosen} index={n} open={(e) => { tail.follow(false); open(e); }} />)}
       <div style={{height: `${(rows.length - last) * rowHeight}px`}} role="presentation" />
@@ -141,6 +140,7 @@ export function useTail(topic: string, where: string) {
       f.stop();
       clearInterval(timer);
       clearTimeout(w.frame);
+      w.frame = 0;
     };
   }, [topic, where]);
 

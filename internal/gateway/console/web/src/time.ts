@@ -1,5 +1,6 @@
 // Times and ranges. A range is two texts as the API takes them: a distance back such as -15m, a time, or nothing.
 import {keep, kept} from './storage';
+import {texts} from './texts';
 
 const units: Record<string, number> = {s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3};
 
@@ -13,7 +14,6 @@ export function instant(text: string, now: number): number | undefined {
 }
 
 const two = (n: number, width = 2) => String(n).padStart(width, '0');
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 let utc = kept('almanac-zone') === 'utc';
 export const inUTC = () => utc;
@@ -21,6 +21,12 @@ export function setUTC(on: boolean): void {
   utc = on;
   keep('almanac-zone', on ? 'utc' : 'local');
 }
+
+/** zone is where the days of the page begin, as the API names it; empty: UTC. */
+export const zone = () => (utc ? '' : Intl.DateTimeFormat().resolvedOptions().timeZone);
+
+/** behind is how long after midnight of UTC that of the page is. */
+export const behind = (at: number) => (utc ? 0 : new Date(at).getTimezoneOffset() * 60e3);
 
 function parts(at: number) {
   const d = new Date(at);
@@ -35,15 +41,15 @@ export function shortTime(ts: string): string {
   if (Number.isNaN(at)) return ts;
   const p = parts(at);
   const year = p.y === parts(Date.now()).y ? '' : p.y + ' ';
-  return `${year}${months[p.mo]} ${two(p.d)} ${two(p.h)}:${two(p.mi)}:${two(p.s)}.${two(p.ms, 3)}`;
+  return `${year}${texts.time.months[p.mo]} ${two(p.d)} ${two(p.h)}:${two(p.mi)}:${two(p.s)}.${two(p.ms, 3)}`;
 }
 
 /** axisTime is a time below a chart whose range is so long. */
 export function axisTime(at: number, span: number): string {
   const p = parts(at);
-  if (span > 300 * 86400e3) return `${months[p.mo]} ${p.y}`;
-  if (span > 3 * 86400e3) return `${months[p.mo]} ${two(p.d)}`;
-  if (span > 86400e3) return `${months[p.mo]} ${two(p.d)} ${two(p.h)}:${two(p.mi)}`;
+  if (span > 300 * 86400e3) return `${texts.time.months[p.mo]} ${p.y}`;
+  if (span > 3 * 86400e3) return `${texts.time.months[p.mo]} ${two(p.d)}`;
+  if (span > 86400e3) return `${texts.time.months[p.mo]} ${two(p.d)} ${two(p.h)}:${two(p.mi)}`;
   return span < 300e3 ? `${two(p.h)}:${two(p.mi)}:${two(p.s)}` : `${two(p.h)}:${two(p.mi)}`;
 }
 
@@ -58,11 +64,12 @@ export function ago(ts: string, now = Date.now()): string {
 }
 
 export function seconds(s: number): string {
-  if (s < 10) return s.toFixed(1) + ' s';
-  if (s < 120) return Math.round(s) + ' s';
-  if (s < 7200) return Math.round(s / 60) + ' min';
-  if (s < 172800) return Math.round(s / 3600) + ' h';
-  return Math.round(s / 86400) + ' days';
+  const w = texts.time;
+  if (s < 10) return w.seconds(s.toFixed(1));
+  if (s < 120) return w.seconds(String(Math.round(s)));
+  if (s < 7200) return w.minutes(Math.round(s / 60));
+  if (s < 172800) return w.hours(Math.round(s / 3600));
+  return w.days(Math.round(s / 86400));
 }
 
 const grouped = new Intl.NumberFormat('en');

@@ -6,6 +6,7 @@ import {useLoad} from '../load';
 import {Empty, Problem} from '../notice';
 import {Text} from '../shown';
 import {texts} from '../texts';
+import {zone} from '../time';
 import {ask, type Range} from './data';
 import {Edit} from './edit';
 import {Plot} from './plot';
@@ -16,7 +17,7 @@ type Props = {chart: Chart; range: Range; round: number; topics: Topic[]; editin
 export function Card({chart: c, range, round, topics, editing, edit, height, set, remove, brush}: Props): JSX.Element {
   const {shape, title, ...asked} = c;
   const lacks = {search: !c.topic, metric: !c.topic || !c.metric, promql: !c.text, sql: !c.text}[c.source];
-  const data = useLoad(JSON.stringify([asked, range, round]), lacks ? undefined : (signal) => ask(c, range, signal));
+  const data = useLoad(JSON.stringify([asked, range, round, zone()]), lacks ? undefined : (signal) => ask(c, range, signal));
   const name = title || described(c);
   const box = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -2,6 +2,7 @@
 import type {Aligned, Histogram} from '../api';
 import {get, topicPath} from '../client';
 import {textOf} from '../events';
+import {histogram} from '../search/ask';
 import {stepOf} from '../search/histogram';
 import {type Answer, newID, run} from '../sql/statement';
 import {texts} from '../texts';
@@ -29,7 +30,7 @@ export function ask(c: Chart, range: Range, signal: AbortSignal): Promise<Data> 
   const to = new Date(range.end).toISOString();
   switch (c.source) {
     case 'search':
-      return get<Histogram>(topicPath(c.topic, 'histogram'), {from, to, where: c.where, by: c.by, buckets: maxSteps}, signal).then((h) => counted(h, c.by, range));
+      return histogram(c.topic, {from, to, where: c.where, by: c.by, buckets: maxSteps}, signal).then((h) => counted(h, c.by, range));
     case 'metric': {
       const step = roundStep(range, 60);
       return get<Aligned>(topicPath(c.topic, 'align'), {metric: c.metric, where: c.where, from, to, period: step + 's', align: c.align || 'mean', reduce: c.reduce || 'none', by: c.reduce && c.by}, signal).then((a) => aligned(a, step));
@@ -53,8 +54,8 @@ function counted(h: Histogram, by: string, range: Range): Data {
   const at = new Map((h.buckets ?? []).map((b) => [Date.parse(b.ts), {count: b.count, by: b.by ?? {}}]));
   const first = at.keys().next().value;
   const step = stepOf(h.step, [...at.keys()]);
-  // A step without events is a zero and no gap. Months are of many lengths, so they are as they came.
-  if (first !== undefined && !h.step.includes('mo')) {
+  // A step without events is a zero and no gap. Months are of many lengths, and days where clocks change, so they are as they came.
+  if (first !== undefined && !/mo|d/.test(h.step)) {
     const none = {count: 0, by: {}};
     for (let t = first; t < range.end && at.size < maxFilled; t += step) if (!at.has(t)) at.set(t, none);
     for (let t = first - step; t + step > range.start && at.size < maxFilled; t -= step) at.set(t, none);

@@ -60,7 +60,7 @@ export function Plot({data: given, shape, by, range, label, height, together, br
         <ul>{!numbers && data.lines.map((l, i) => <li key={l.name}><i style={{background: colours[i]}} /><Text text={l.name} line />{shown !== null && <b>{value(l.values[shown])}</b>}</li>)}</ul>
         <button class="ghost small" aria-pressed={numbers} onClick={() => setNumbers(!numbers)}>{texts.charts.numbers}</button>
       </figcaption>
-      {(data.left > 0 || data.note) && <p class="note">{[data.left > 0 ? texts.charts.left(data.left) : '', data.note].filter(Boolean).join(' ')}</p>}
+      {(data.left > 0 || data.note) && <p class="note"><Text text={[data.left > 0 ? texts.charts.left(data.left) : '', data.note].filter(Boolean).join(' ')} line /></p>}
     </figure>
   );
 }

@@ -1,6 +1,7 @@
 // What would go, topic by topic.
 import type {JSX} from 'preact';
 import {Refused} from '../client';
+import {Text} from '../shown';
 import {texts} from '../texts';
 import {longTime, number} from '../time';
 import type {Planned} from './erase';
@@ -20,7 +21,7 @@ export function PlanTable({planned, chosen, choose}: Props): JSX.Element {
             {[...planned].sort((a, b) => (b.plan?.rows ?? 1) - (a.plan?.rows ?? 1)).map(({request, plan, error}) => (
               <tr key={request.topic}>
                 <td><label class="row"><input type="checkbox" aria-label={texts.erase.take(request.topic)} disabled={!plan} checked={chosen.includes(request.topic)} onChange={(e) => choose(e.currentTarget.checked ? [...chosen, request.topic] : chosen.filter((n) => n !== request.topic))} />{request.topic}</label></td>
-                {!plan ? <td colSpan={4} class="warned">{error?.message} {error instanceof Refused ? error.hint : ''}</td> : (
+                {!plan ? <td colSpan={4} class="warned"><Text text={`${error?.message ?? ''} ${error instanceof Refused ? error.hint : ''}`} line /></td> : (
                   <>
                     <td class="n">{number(plan.rows)}</td>
                     <td class="n">{number(plan.shards.length)}</td>

@@ -88,10 +88,10 @@ function Record({id, have}: {id: string; have: (p: ErasureProof) => void}): JSX.
     <section class={'card ready ' + (proof.certified ? 'good' : nothing ? '' : 'bad')} aria-label={`${texts.erase.recordOf} ${e.topic}`}>
       <div class="row">
         <span class="light" role="status"><i /><b>{proof.certified ? texts.erase.certified : nothing ? texts.erase.nothing : texts.erase.notCertified}</b></span>
-        {job?.state === 'failed' && <span class="bad">{job.error}</span>}
+        {job?.state === 'failed' && <span class="bad"><Text text={job.error ?? ''} line /></span>}
         {e.state !== 'erased' && <button class="button small no-print" onClick={resume}>{texts.erase.resume}</button>}
       </div>
-      {proof.not_certified && !nothing && <p class="warned">{proof.not_certified}</p>}
+      {proof.not_certified && !nothing && <p class="warned"><Text text={proof.not_certified} line /></p>}
       <dl class="facts">{facts.filter(([, value]) => value).map(([name, value]) => <div key={name}><dt>{name}</dt><dd><Text text={value} /></dd></div>)}</dl>
       {proof.shards.length > 0 && (
         <div class="scrolled">

@@ -59,7 +59,7 @@ function List({topic, path, below, where, doc}: {topic: Topic; path: string; bel
         : list.loaded && !list.rows.length ? <Empty title={texts.documents.none} hint={texts.documents.noneHint(topic.name)} />
         : <Table label={texts.documents.name} rows={list.rows} keyOf={(d) => d.id} open={doc} choose={(d) => go({query: {doc: d?.id ?? '', a: '', b: ''}})}
           columns={[
-            {name: texts.documents.id, cell: (d) => <code>{d.id}</code>},
+            {name: texts.documents.id, cell: (d) => <code><Text text={d.id} line /></code>},
             {name: texts.documents.path, cell: (d) => <button class="link" title={texts.documents.only(d.path)} onClick={(e) => { e.stopPropagation(); go({query: {path: d.path, doc: ''}}); }}><Text text={d.path || '\u2013'} line /></button>},
             {name: texts.documents.version, right: true, cell: (d) => number(d.version)},
             {name: texts.documents.changed, narrow: false, cell: (d) => <span class="faint nums">{at(d.changed)}</span>},
@@ -84,7 +84,7 @@ function One({topic, id, older, newer}: {topic: Topic; id: string; older: number
   return (
     <aside class="drawer broad" aria-label={texts.documents.one}>
       <header>
-        <b><code>{id}</code></b>
+        <b><code><Text text={id} line /></code></b>
         {last && <span class="faint"><Text text={last.path || texts.documents.noPath} line /></span>}
         {last?.op === 'removed' && <span class="warned">{texts.documents.removed}</span>}
         <span class="row end">

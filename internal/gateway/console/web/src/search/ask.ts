@@ -1,7 +1,8 @@
 // What a search asks of one topic or of several. Pages and counts of several are merged by the server; bars and facets here.
 import type {Count, Facets, Histogram, Page, SearchCount, SearchPage, Shards} from '../api';
-import {get, type Query, topicPath} from '../client';
+import {get, type Query, Refused, topicPath} from '../client';
 import type {Row} from '../events';
+import {zone} from '../time';
 import {spanOf} from './span';
 
 export type Asked = {from?: string; to?: string; where?: string};
@@ -25,6 +26,15 @@ export async function count(topics: string[], query: Query, signal?: AbortSignal
   return (await asked).count;
 }
 
+/** histogram has the days of the page. A server without data of this browser's zone has those of UTC. */
+export const histogram = (topic: string, query: Query, signal?: AbortSignal) => {
+  const asked = (more: Query) => get<Histogram>(topicPath(topic, 'histogram'), {...query, ...more}, signal);
+  return asked({zone: zone()}).catch((e) => {
+    if (e instanceof Refused && / time zone /.test(e.message)) return asked({});
+    throw e;
+  });
+};
+
 /** byTopic splits bars by the topics of a search. */
 export const byTopic = 'topic';
 
@@ -32,7 +42,7 @@ type Bucket = NonNullable<Histogram['buckets']>[number];
 
 /** bars are those of a range whose ends are the same for all topics, so that their steps are. */
 export async function bars(topics: string[], query: Query, by: string, signal?: AbortSignal): Promise<Histogram> {
-  const all = await Promise.all(topics.map((t) => get<Histogram>(topicPath(t, 'histogram'), {...query, by: by === byTopic ? undefined : by}, signal)));
+  const all = await Promise.all(topics.map((t) => histogram(t, {...query, by: by === byTopic ? undefined : by}, signal)));
   if (topics.length === 1 && by !== byTopic) return all[0]!;
   const buckets = new Map<string, Bucket>();
   all.forEach((one, i) => {

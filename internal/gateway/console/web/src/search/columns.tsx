@@ -2,6 +2,7 @@
 import type {JSX} from 'preact';
 import {useRef} from 'preact/hooks';
 import {go} from '../address';
+import {Text} from '../shown';
 import {texts} from '../texts';
 
 export type Column = {name: string; width: number};
@@ -49,7 +50,7 @@ export function ColumnHeads({columns, several, drag}: Props): JSX.Element {
       {several && <span class="cell">{texts.health.topic}</span>}
       {columns.map((c, i) => (
         <span key={c.name} class="cell" style={{width: `${c.width}px`}}>
-          <span class="cut">{c.name.replace(/^attributes\./, '')}</span>
+          <span class="cut"><Text text={c.name.replace(/^attributes\./, '')} line /></span>
           <button class="ghost small on-hover" aria-label={texts.facets.remove(c.name)} onClick={() => showColumns(columns.filter((_, at) => at !== i))}>{'\u2715'}</button>
           <span class="grip" role="separator" tabIndex={0} aria-orientation="vertical" aria-label={texts.list.width(c.name)} aria-valuenow={c.width} aria-valuemin={least} aria-valuemax={most}
             onPointerDown={(e) => down(e, c)} onPointerMove={(e) => { if (from.current) drag(resized(i, from.current.width + e.clientX - from.current.x)); }} onPointerUp={up} onPointerCancel={up}

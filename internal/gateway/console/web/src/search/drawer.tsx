@@ -1,13 +1,14 @@
 // One event: its fields, where it is, and what was around it.
 import type {JSX} from 'preact';
-import {useState} from 'preact/hooks';
+import {useEffect, useState} from 'preact/hooks';
+import {write} from '../address';
 import type {Around, Topic} from '../api';
-import {get, topicPath} from '../client';
+import {eventPath, get, topicPath} from '../client';
 import {condition, fieldsOf, keyOf, type Row, textOf} from '../events';
 import {parsedObject} from '../json';
 import {useLoad} from '../load';
 import {Copy, Problem} from '../notice';
-import {Text} from '../shown';
+import {plain, Text} from '../shown';
 import {texts} from '../texts';
 import {levelColour} from './colours';
 import {type Column, showColumns, withColumn} from './columns';
@@ -16,7 +17,8 @@ import {EventRow} from './list';
 type Props = {
   topic: Topic;
   event: Row;
-  columns: Column[];
+  /** those of the list; a list whose columns cannot be chosen has none */
+  columns?: Column[];
   add: (field: string, value: string, not: boolean) => void;
   close: () => void;
   open: (e: Row) => void;
@@ -24,14 +26,14 @@ type Props = {
 
 export function Drawer({topic, event, columns, add, close, open}: Props): JSX.Element {
   const level = textOf(event['level']);
-  const stored = event['pos'] !== 0 && event['pos'] !== undefined;
+  const place = usePlace(topic.name, event);
   return (
     <aside class="drawer" aria-label={texts.event.name}>
       <header>
         <span class="badge" style={{background: levelColour(level)}}><Text text={level || texts.event.name} line /></span>
         <time>{event.ts}</time>
         <span class="end row">
-          <Copy text={() => location.href} label={texts.event.link} />
+          <Copy text={() => link(topic, event)} label={texts.event.link} />
           <Copy text={() => JSON.stringify(event, null, 2)} label={texts.event.copyJSON} />
           <button class="ghost" aria-label={texts.close} onClick={close}>{'\u2715'}</button>
         </span>
@@ -42,13 +44,13 @@ export function Drawer({topic, event, columns, add, close, open}: Props): JSX.El
         <dl class="fields">
           {fieldsOf(event).filter(([name]) => name !== 'message' && name !== 'ts').map(([name, value]) => (
             <div key={name}>
-              <dt title={name}>{name.replace(/^attributes\./, '')}</dt>
+              <dt title={plain(`${name}: ${topic.fields?.find((f) => f.name === name)?.type ?? texts.event.text}`)}><Text text={name.replace(/^attributes\./, '')} line /></dt>
               <dd>
                 <Value text={value} />
                 <span class="acts">
                   <button class="ghost small" title={texts.event.only} aria-label={`${texts.event.only}: ${name}`} onClick={() => add(name, value, false)}>=</button>
                   <button class="ghost small" title={texts.event.without} aria-label={`${texts.event.without}: ${name}`} onClick={() => add(name, value, true)}>{'\u2260'}</button>
-                  {!columns.some((c) => c.name === name) && !name.includes(',') && <button class="ghost small" title={texts.event.column} aria-label={`${texts.event.column}: ${name}`} onClick={() => showColumns(withColumn(columns, name))}>{'\u25a5'}</button>}
+                  {columns && !columns.some((c) => c.name === name) && !name.includes(',') && <button class="ghost small" title={texts.event.column} aria-label={`${texts.event.column}: ${name}`} onClick={() => showColumns(withColumn(columns, name))}>{'\u25a5'}</button>}
                   <Copy text={() => value} label={'\u29c9'} />
                 </span>
               </dd>
@@ -57,15 +59,41 @@ export function Drawer({topic, event, columns, add, close, open}: Props): JSX.El
         </dl>
         <h3>{texts.event.place}</h3>
         <dl class="fields place">
-          <div><dt>{texts.event.id}</dt><dd><code>{event.id}</code></dd></div>
-          <div><dt>{texts.event.month}</dt><dd>{textOf(event['month'])}</dd></div>
-          <div><dt>{texts.event.shard}</dt><dd><code>{textOf(event['shard'])}</code></dd></div>
-          <div><dt>{texts.event.pos}</dt><dd>{stored ? <>{textOf(event['pos'])} <span class="good">{texts.event.stored}</span></> : <span class="warned">{texts.event.onItsWay}</span>}</dd></div>
+          <div><dt>{texts.event.id}</dt><dd><code><Text text={event.id} line /></code></dd></div>
+          <div><dt>{texts.event.month}</dt><dd>{textOf(place['month'])}</dd></div>
+          <div><dt>{texts.event.shard}</dt><dd><code>{textOf(place['shard'])}</code></dd></div>
+          <div><dt>{texts.event.pos}</dt><dd>{isStored(place) ? <>{textOf(place['pos'])} <span class="good">{texts.event.stored}</span></> : <span class="warned">{texts.event.onItsWay}</span>}</dd></div>
         </dl>
         <AroundList topic={topic} event={event} open={open} />
       </div>
     </aside>
   );
+}
+
+/** link is the address of an event: of a search with it, or that of the page, which has the search around it. */
+const link = (topic: Topic, event: Row) => (event['_pos'] === undefined ? location.href : location.href.replace(/#.*/, '') + write({page: 'search', query: {topic: topic.name, from: 'all', event: keyOf(event)}}));
+
+const lookAgain = 3000; // milliseconds
+
+/** isStored goes by the position of what was searched for: 0 is on its way. An event of a tail has its position before it is stored. */
+const isStored = (e: Row) => e['_pos'] === undefined && Number(e['pos']) > 0;
+
+/** usePlace is where an event is. One that was not stored when it was read is looked for until it is. */
+function usePlace(topic: string, event: Row): Row {
+  const [found, set] = useState<Row>();
+  const place = found ?? event;
+  useEffect(() => {
+    if (isStored(place)) return;
+    const stop = new AbortController();
+    const look = () => void get<Row>(eventPath(topic, event.ts, event.id), {}, stop.signal).then(set, () => undefined);
+    if (!found) look();
+    const timer = setInterval(look, lookAgain);
+    return () => {
+      stop.abort();
+      clearInterval(timer);
+    };
+  }, [isStored(place)]);
+  return place;
 }
 
 function Value({text}: {text: string}): JSX.Element {

@@ -5,7 +5,8 @@ import {go} from '../address';
 import type {Facets, Fields, Topic} from '../api';
 import {get, topicPath} from '../client';
 import {condition, holds} from '../events';
-import {Text} from '../shown';
+import {Problem} from '../notice';
+import {plain, Text} from '../shown';
 import {texts} from '../texts';
 import {number} from '../time';
 
@@ -16,6 +17,7 @@ type Props = {
   data: Facets | undefined;
   busy: boolean;
   error: Error | undefined;
+  again: () => void;
   range: {from?: string; to?: string};
   add: (field: string, value: string, not: boolean) => void;
 };
@@ -26,13 +28,14 @@ export function facetFields(topics: Topic[], named: string | undefined): string[
   return ['level', 'service', 'type', ...(topics.length === 1 ? (topics[0]!.fields ?? []) : []).filter((f) => /low/i.test(f.type)).map((f) => f.name).slice(0, 3), 'user_id'];
 }
 
-export function FacetList({topic, where, fields, data, busy, range, add}: Props): JSX.Element {
+export function FacetList({topic, where, fields, data, busy, error, again, range, add}: Props): JSX.Element {
   const shown = (data?.facets ?? []).filter((f) => fields.includes(f.field));
   return (
     <aside class={'facets' + (busy ? ' busy' : '')} aria-label={texts.facets.name}>
+      {error && <Problem error={error} again={again} />}
       {shown.map((f) => (
         <div key={f.field} class="facet-of"><details open>
-          <summary>{f.field.replace(/^attributes\./, '')}</summary>
+          <summary><Text text={f.field.replace(/^attributes\./, '')} line /></summary>
           <ul>
             {f.values.filter((v) => v.value !== '').map((v) => {
               const only = holds(where, condition(topic, f.field, v.value));
@@ -72,7 +75,7 @@ export function FieldPicker({label, topic, has, range, pick}: {label: string; to
       <span class="unseen">{label}</span>
       <select value="" onFocus={load} onPointerDown={load} onChange={(e) => e.currentTarget.value && pick(e.currentTarget.value)}>
         <option value="">{label}{'\u2026'}</option>
-        {names.filter((n) => !has.includes(n) && !n.includes(',')).map((n) => <option key={n} value={n}>{n}</option>)}
+        {names.filter((n) => !has.includes(n) && !n.includes(',')).map((n) => <option key={n} value={n}>{plain(n)}</option>)}
       </select>
     </label>
   );

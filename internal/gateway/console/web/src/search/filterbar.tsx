@@ -3,6 +3,7 @@ import type {JSX, RefObject} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
 import type {Topic} from '../api';
 import type {Refused} from '../client';
+import {Text} from '../shown';
 import {texts} from '../texts';
 import {type Suggestion, suggest} from './suggest';
 
@@ -50,6 +51,7 @@ export function FilterBar({input, topic, where, range, wrong, run}: Props): JSX.
       e.preventDefault();
       if (at >= 0 && found[at]) return take(found[at]);
       close();
+      setText(text.trim()); // as the address has it
       return run(text.trim());
     }
     if (e.key === 'Tab' && at >= 0 && found[at]) {
@@ -76,12 +78,12 @@ export function FilterBar({input, topic, where, range, wrong, run}: Props): JSX.
           onScroll={(e) => setScroll(e.currentTarget.scrollLeft)} onBlur={close} onKeyDown={key} />
         {text && <button class="ghost clear" aria-label={texts.filter.clear} onMouseDown={(e) => e.preventDefault()} onClick={() => { setText(''); run(''); }}>{'\u2715'}</button>}
       </div>
-      {bad && <p class="problem" id="filter-problem" role="alert">{bad.message}</p>}
+      {bad && <p class="problem" id="filter-problem" role="alert"><Text text={bad.message} line /></p>}
       {found.length > 0 && (
         <ul class="popover suggestions" role="listbox" id="suggestions" aria-label={texts.filter.suggestions}>
           {found.map((s, i) => (
             <li key={s.text} id={'suggestion-' + i} role="option" aria-selected={i === at} onMouseDown={(e) => { e.preventDefault(); take(s); }}>
-              <span>{s.text}</span><small>{s.note}</small>
+              <span><Text text={s.text} line /></span><small>{s.note}</small>
             </li>
           ))}
         </ul>

@@ -3,14 +3,18 @@ import type {JSX} from 'preact';
 import {useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {go} from '../address';
 import type {Histogram, Topic} from '../api';
+import {Problem} from '../notice';
+import {Text} from '../shown';
 import {texts} from '../texts';
-import {axisTime, longTime, number} from '../time';
+import {axisTime, behind, longTime, number} from '../time';
 import {byTopic} from './ask';
 import {colourOf, orderOf} from './colours';
 
 type Props = {
   data: Histogram | undefined;
   busy: boolean;
+  error: Error | undefined;
+  again: () => void;
   by: string;
   topics: Topic[];
   start: number | undefined;
@@ -22,7 +26,7 @@ type Props = {
 
 const height = 92;
 
-export function HistogramView({data, busy, by, topics, start, end, brush, isolate, toCharts}: Props): JSX.Element {
+export function HistogramView({data, busy, error, again, by, topics, start, end, brush, isolate, toCharts}: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(800);
   const [drag, setDrag] = useState<[number, number]>();
@@ -69,10 +73,11 @@ export function HistogramView({data, busy, by, topics, start, end, brush, isolat
   const pointed = over === undefined ? undefined : buckets[over];
   return (
     <section class={'histogram' + (busy ? ' busy' : '')} aria-label={texts.histogram.name(data ? number(data.count) : '')}>
+      {error && <Problem error={error} again={again} />}
       <div class="legend">
         {keys.map((key) => (
           <button key={key} class="ghost" disabled={!key} onClick={() => isolate(key)}>
-            <i style={{background: colourOf(by, key, keys)}} />{key || texts.facets.empty} <b>{number(total(key))}</b>
+            <i style={{background: colourOf(by, key, keys)}} /><Text text={key || texts.facets.empty} line /> <b>{number(total(key))}</b>
           </button>
         ))}
         <span class="legend-end">
@@ -116,7 +121,7 @@ export function HistogramView({data, busy, by, topics, start, end, brush, isolat
         {pointed && !drag && (
           <div class="tip" style={{left: `${Math.min(Math.max(x(pointed.at), 0), Math.max(width - 190, 0))}px`}}>
             <b>{longTime(pointed.at)}</b>
-            {[...keys].reverse().map((key) => (pointed.by[key] ? <div key={key}><i style={{background: colourOf(by, key, keys)}} />{key || texts.facets.empty}<b>{number(pointed.by[key])}</b></div> : null))}
+            {[...keys].reverse().map((key) => (pointed.by[key] ? <div key={key}><i style={{background: colourOf(by, key, keys)}} /><Text text={key || texts.facets.empty} line /><b>{number(pointed.by[key])}</b></div> : null))}
           </div>
         )}
       </div>
@@ -139,7 +144,8 @@ const rounds = [1e3, 5e3, 10e3, 30e3, 60e3, 300e3, 600e3, 900e3, 1800e3, 3600e3,
 function ticks(first: number, last: number, most: number): number[] {
   const step = rounds.find((r) => (last - first) / r <= most) ?? (last - first) / most;
   const out: number[] = [];
-  for (let at = Math.ceil(first / step) * step; at < last; at += step) out.push(at);
+  const shift = behind(first);
+  for (let at = Math.ceil((first - shift) / step) * step + shift; at < last; at += step) out.push(at);
   return out;
 }
 

@@ -87,7 +87,7 @@ export function EventRow({event, columns, several, wrap, on, index, open}: {even
       {columns.map((c) => <span key={c.name} class="cell" role="gridcell" style={{width: `${c.width}px`}}><Text text={cut(valueOf(event, c.name))} line /></span>)}
       <span class="message" role="gridcell">
         <Text text={cut(textOf(event['message']))} line={!wrap} />
-        {attributesOf(event).slice(0, wrap ? undefined : 12).map(([name, value]) => <span key={name} class="pair"><i>{name}</i>=<Text text={cut(value)} line /></span>)}
+        {attributesOf(event).slice(0, wrap ? undefined : 12).map(([name, value]) => <span key={name} class="pair"><i><Text text={name} line /></i>=<Text text={cut(value)} line /></span>)}
       </span>
     </div>
   );

@@ -3,6 +3,7 @@ import {useState} from 'preact/hooks';
 import type {Topic} from '../api';
 import {ask, topicPath} from '../client';
 import {save} from '../save';
+import {plain, Text} from '../shown';
 import {texts} from '../texts';
 import {number} from '../time';
 import {type Column, showColumns, withColumn} from './columns';
@@ -27,9 +28,9 @@ export function ListHead({topics, asked, shown, count, busy, columns, wrap, setW
     <div class="list-head">
       <span class="found" role="status">{busy && !shown ? texts.loading : countText(shown, count)}</span>
       {newer && newer.count > 0 && (
-        <button class="newer-bar" title={newer.error?.message ?? texts.list.newerHint} onClick={newer.load}>{newer.error ? `${newer.error.message} ${texts.retry}` : texts.list.newer(newer.count, number(newer.count))}</button>
+        <button class="newer-bar" title={newer.error ? '' : texts.list.newerHint} onClick={newer.load}>{newer.error ? <><Text text={newer.error.message} line /> {texts.retry}</> : texts.list.newer(newer.count, number(newer.count))}</button>
       )}
-      {said && <span class="note" title={said}>{said}</span>}
+      {said && <span class="note" title={plain(said)}><Text text={said} line /></span>}
       <span class="row end">
         <FieldPicker label={texts.list.addColumn} topic={topics[0]!} has={columns.map((c) => c.name)} range={asked} pick={(name) => showColumns(withColumn(columns, name))} />
         <button class={'ghost' + (wrap ? ' on' : '')} aria-pressed={wrap} onClick={() => setWrap(!wrap)}>{texts.list.wrap}</button>

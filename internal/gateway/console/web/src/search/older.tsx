@@ -1,6 +1,7 @@
 import type {JSX} from 'preact';
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import type {Row} from '../events';
+import {Text} from '../shown';
 import {texts} from '../texts';
 import {type Asked, type Found, page} from './ask';
 
@@ -34,7 +35,7 @@ export function useOlder(topics: string[], asked: Asked, search: string, first: 
     }
   };
   const foot: JSX.Element | null = !first ? null
-    : error ? <button class="button small" onClick={load}>{error.message} {texts.retry}</button>
+    : error ? <button class="button small" onClick={load}><Text text={error.message} line /> {texts.retry}</button>
     : full ? <span>{texts.list.full}</span>
     : cursor ? <button class="button small" onClick={load}>{texts.list.older}</button>
     : <span>{texts.list.end}</span>;

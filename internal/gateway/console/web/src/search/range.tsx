@@ -30,7 +30,7 @@ export function RangePicker({from, to}: {from: string; to: string}): JSX.Element
           </div>
           <form class="exact" onSubmit={(e) => { e.preventDefault(); if (valid) choose(ends[0] || 'all', ends[1]); }}>
             <label>{texts.range.from}<input value={ends[0]} spellcheck={false} onInput={(e) => setEnds([e.currentTarget.value.trim(), ends[1]])} /></label>
-            <label>{texts.range.to}<input value={ends[1]} placeholder="now" spellcheck={false} onInput={(e) => setEnds([ends[0], e.currentTarget.value.trim()])} /></label>
+            <label>{texts.range.to}<input value={ends[1]} placeholder={texts.range.now} spellcheck={false} onInput={(e) => setEnds([ends[0], e.currentTarget.value.trim()])} /></label>
             <p class="empty-hint">{texts.range.hint}</p>
             <button class="button primary" disabled={!valid}>{texts.range.apply}</button>
           </form>
@@ -44,7 +44,7 @@ function label(from: string, to: string): string {
   if (from === 'all') return texts.range.all;
   const words = texts.range.words.find(([back]) => back === from);
   if (words && !to) return `${texts.range.last} ${words[1]}`;
-  return `${end(from)} \u2013 ${to ? end(to) : 'now'}`;
+  return `${end(from)} \u2013 ${to ? end(to) : texts.range.now}`;
 }
 
 const end = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)) ? longTime(Date.parse(text)) : text);

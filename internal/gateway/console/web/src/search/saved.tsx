@@ -7,7 +7,7 @@ import {ask, get} from '../client';
 import {useLoad} from '../load';
 import {Problem} from '../notice';
 import {usePopover} from '../popover';
-import {Text} from '../shown';
+import {plain, Text} from '../shown';
 import {texts} from '../texts';
 import {forgetRecent, type Kept, recent} from './recent';
 
@@ -51,12 +51,12 @@ function Menu({now, query, close}: {now: Kept; query: Record<string, string>; cl
         <button class="button primary" disabled={!name.trim()}>{there ? texts.saved.replace : texts.saved.save}</button>
       </form>
       {error && <Problem error={error} again={() => setError(undefined)} />}
-      {all.error && !all.value && <p class="faint">{all.error.message}</p>}
+      {all.error && !all.value && <p class="faint"><Text text={all.error.message} line /></p>}
       {saved.length > 0 && <h3>{texts.saved.saved}</h3>}
       <ul>
         {saved.map((s) => (
           <li key={s.name}>
-            <button class="ghost entry" title={described(kept(s))} onClick={() => show(kept(s), s.shown)}><Text text={s.name} line /><small><Text text={described(kept(s))} line /></small></button>
+            <button class="ghost entry" title={plain(described(kept(s)))} onClick={() => show(kept(s), s.shown)}><Text text={s.name} line /><small><Text text={described(kept(s))} line /></small></button>
             {removing === s.name
               ? <button class="button small danger" onClick={() => change(() => ask(path(s.name), {}, {method: 'DELETE'}))}>{texts.saved.sure}</button>
               : <button class="ghost small" aria-label={texts.saved.remove(s.name)} onClick={() => setRemoving(s.name)}>{'\u2715'}</button>}

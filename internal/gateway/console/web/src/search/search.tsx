@@ -4,13 +4,13 @@ import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {go} from '../address';
 import type {Topic} from '../api';
 import {withSearch} from '../charts/spec';
-import {get, Refused, topicPath} from '../client';
-import {condition, joined, keyOf, type Row, topicOf} from '../events';
+import {eventPath, get, Refused} from '../client';
+import {keyOf, type Row, toggled, topicOf} from '../events';
 import {useKeys} from '../keys';
 import {useLoad} from '../load';
 import {Empty, Problem} from '../notice';
 import {texts} from '../texts';
-import {instant, longTime, shortTime} from '../time';
+import {instant, longTime, shortTime, zone} from '../time';
 import * as ask from './ask';
 import {type Column, ColumnHeads, columnsOf} from './columns';
 import {Drawer} from './drawer';
@@ -52,26 +52,27 @@ export function Search({all, topics, query}: Props): JSX.Element {
   const ends = from === 'all' ? span.value && [span.value[0], span.value[1] + 1] : several ? [instant(from, now) ?? now, instant(to, later) ?? later] : undefined;
   const filled = ends ? {from: new Date(ends[0]!).toISOString(), to: new Date(ends[1]!).toISOString(), where} : asked;
   const ready = from !== 'all' || !!span.value;
-  const bars = useLoad(search + by + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => ask.bars(names, {...filled, buckets: 90}, by, signal) : undefined);
+  const bars = useLoad(search + by + zone() + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => ask.bars(names, {...filled, buckets: 90}, by, signal) : undefined);
   const fields = facetFields(topics, query['facets']);
   const facets = useLoad(search + fields.join() + newer.round, (signal) => ask.facets(names, {...asked, fields: fields.join(',')}, signal));
 
   const older = useOlder(names, asked, search, events.value);
   const rows = useMemo(() => [...newer.rows, ...older.rows], [newer.rows, older.rows]);
   const [chosen, choose] = useState<Row | undefined>();
-  const [wrap, setWrap] = useState(query['wrap'] === '1');
+  const wrap = query['wrap'] === '1';
+  const setWrap = (on: boolean) => go({query: {wrap: on ? '1' : ''}}, true);
   const [dragged, drag] = useState<Column[]>();
   const columns = dragged ?? columnsOf(query);
   useEffect(() => {
     if (events.value) remember({topics: names, from, to, where});
   }, [events.value]);
-  useChosen(names, query['event'], rows, choose);
+  const gone = useChosen(names, query['event'], rows, choose);
 
   const open = (e: Row | undefined) => {
     choose(e);
     go({query: {event: e ? keyOf(e) + (several ? '/' + topicOf(e, topics).name : '') : ''}}, true);
   };
-  const add = (field: string, value: string, not: boolean) => go({query: {where: joined(where, condition(topicOf(chosen, topics), field, value, not)), event: query['event'] ?? ''}});
+  const add = (field: string, value: string, not: boolean) => go({query: {where: toggled(where, topicOf(chosen, topics), field, value, not), event: query['event'] ?? ''}});
   const run = () => setRound((n) => n + 1);
   const bar = useRef<HTMLInputElement>(null);
   const at = chosen ? rows.findIndex((r) => keyOf(r) === keyOf(chosen)) : -1;
@@ -101,7 +102,7 @@ export function Search({all, topics, query}: Props): JSX.Element {
   const wrong = [events, bars, facets].map((l) => l.error).find((e): e is Refused => e instanceof Refused && e.column > 0);
   const count = bars.value?.count;
   return (
-    <div class={'search' + (chosen ? ' with-drawer' : '')}>
+    <div class={'search' + (chosen || gone ? ' with-drawer' : '')}>
       <div class="controls">
         <TopicsPicker topics={all} chosen={topics} />
         <FilterBar input={bar} topic={topic} where={where} range={asked} wrong={wrong} run={(text) => (text === where ? run() : go({query: {where: text, event: ''}}))} />
@@ -109,12 +110,12 @@ export function Search({all, topics, query}: Props): JSX.Element {
         <SavedMenu now={{topics: names, from, to, where}} query={query} />
         <button class="button primary" onClick={run} disabled={events.busy}>{texts.filter.run}</button>
       </div>
-      <HistogramView data={bars.value} busy={bars.busy} by={by} topics={topics} start={start} end={end}
+      <HistogramView data={bars.value} busy={bars.busy} error={wrong || events.error ? undefined : bars.error} again={bars.again} by={by} topics={topics} start={start} end={end}
         brush={(a, b) => go({query: {from: new Date(a).toISOString(), to: new Date(b).toISOString(), event: ''}})}
         isolate={(value) => (by === ask.byTopic ? go({query: {topic: value, by: '', event: ''}}) : add(by, value, false))}
         toCharts={() => go({page: 'charts', query: {topic: topic.name, from, to, c: withSearch(topic.name, where, by === ask.byTopic ? 'level' : by)}})} />
       <div class="columns">
-        <FacetList topic={topic} where={where} fields={fields} data={facets.value} busy={facets.busy} error={facets.error} range={asked} add={add} />
+        <FacetList topic={topic} where={where} fields={fields} data={facets.value} busy={facets.busy} error={wrong || events.error ? undefined : facets.error} again={facets.again} range={asked} add={add} />
         <section class="results" aria-label={texts.list.name} style={{'--time': shortTime(rows.at(-1)?.ts ?? '').length > 19 ? '24ch' : ''}}>
           <ListHead topics={topics} asked={asked} shown={rows.length} count={count} busy={events.busy} columns={columns} wrap={wrap} setWrap={setWrap} newer={rows.length < maxRows ? newer : undefined} notes={events.value?.notes ?? []} />
           {events.error && wrong ? <Empty title={texts.filter.correct} hint={texts.filter.language} />
@@ -125,23 +126,27 @@ export function Search({all, topics, query}: Props): JSX.Element {
               <EventList rows={rows} columns={columns} several={several} wrap={wrap} stale={events.busy} above={above} chosen={at >= 0 ? at : near} open={open} near={older.load} foot={older.foot} reset={search} />
             </>}
         </section>
+        {gone && !chosen && <aside class="drawer" aria-label={texts.event.name}><Problem error={gone} /><p class="row"><button class="button" onClick={() => open(undefined)}>{texts.close}</button></p></aside>}
         {chosen && <Drawer key={keyOf(chosen)} topic={topicOf(chosen, topics)} event={chosen} columns={columns} add={add} close={() => open(undefined)} open={open} />}
       </div>
     </div>
   );
 }
 
-/** useChosen opens the event that the address names. */
-function useChosen(topics: string[], key: string | undefined, rows: Row[], choose: (e: Row | undefined) => void): void {
+/** useChosen opens the event that the address names, and returns why it cannot, such as that it was erased. */
+function useChosen(topics: string[], key: string | undefined, rows: Row[], choose: (e: Row | undefined) => void): Error | undefined {
+  const [gone, setGone] = useState<Error>();
   useEffect(() => {
+    setGone(undefined);
     if (!key) return choose(undefined);
     const [ts, id, topic = topics[0]!] = key.split('/');
     const held = rows.find((r) => keyOf(r) === ts + '/' + id);
     if (held) return choose(held);
     const stop = new AbortController();
-    get<Row>(topicPath(topic, `events/${encodeURIComponent(ts ?? '')}/${encodeURIComponent(id ?? '')}`), {}, stop.signal).then((e) => choose(topics.length > 1 ? {...e, _topic: topic} : e), () => undefined);
+    get<Row>(eventPath(topic, ts ?? '', id ?? ''), {}, stop.signal).then((e) => choose(topics.length > 1 ? {...e, _topic: topic} : e), (error: Error) => { if (!stop.signal.aborted) choose(undefined), setGone(error); });
     return () => stop.abort();
   }, [topics.join(), key, rows.length > 0]);
+  return gone;
 }
 
 function Nothing({topic, span, where, from}: {topic: Topic; span: [number, number] | undefined; where: string; from: string}): JSX.Element {

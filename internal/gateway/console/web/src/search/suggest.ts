@@ -2,14 +2,14 @@
 import type {Fields, Topic, Values} from '../api';
 import {get, topicPath} from '../client';
 import {condition} from '../events';
+import {texts} from '../texts';
 
 /** A suggestion replaces so many characters before the caret. */
 export type Suggestion = {text: string; note: string; replaces: number};
 
-const operators: [string, string][] = [
-  ['=', 'is'], ['!=', 'is not'], ['contains', 'has the text'], ['matches', 'matches a regular expression'], ['in (', 'is one of'], ['>', ''], ['>=', ''], ['<', ''], ['<=', ''],
-];
-const links: [string, string][] = [['AND', 'both'], ['OR', 'either']];
+const links = ['AND', 'OR'];
+const operators = Object.entries(texts.filter.means).filter(([text]) => !links.includes(text));
+const linked = Object.entries(texts.filter.means).filter(([text]) => links.includes(text));
 
 export type Want = {kind: 'field' | 'operator' | 'value' | 'link' | 'none'; field: string; part: string};
 
@@ -46,7 +46,7 @@ export async function suggest(topic: Topic, range: {from?: string; to?: string},
   const words = (all: [string, string][]) => all.filter(([text]) => text.toLowerCase().startsWith(want.part.toLowerCase())).map(([text, note]) => ({text, note, replaces}));
   switch (want.kind) {
     case 'operator': return words(operators);
-    case 'link': return words(links);
+    case 'link': return words(linked);
     case 'none': return [];
     case 'field': {
       const {fields} = await get<Fields>(topicPath(topic.name, 'fields'), {from: range.from, to: range.to, prefix: want.part, limit: 12}, signal);

@@ -47,7 +47,7 @@ function Table({answer}: {answer: Answer}): JSX.Element {
   return (
     <div class="answer">
       <table aria-label={texts.sql.answer}>
-        <thead><tr>{answer.names.map((n, i) => <th key={i} class={right[i] ? 'n' : ''} title={answer.types[i]}>{n}</th>)}</tr></thead>
+        <thead><tr>{answer.names.map((n, i) => <th key={i} class={right[i] ? 'n' : ''} title={answer.types[i]}><Text text={n} line /></th>)}</tr></thead>
         <tbody>{answer.rows.map((r, y) => <tr key={y}>{r.map((v, i) => <td key={i} class={right[i] ? 'n' : ''} title={textOf(v).length > maxCell ? texts.sql.cutCell : undefined}>{cell(v)}</td>)}</tr>)}</tbody>
       </table>
       {answer.cut && <p class="list-foot">{texts.sql.cut}</p>}

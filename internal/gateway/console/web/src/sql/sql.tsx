@@ -75,7 +75,7 @@ export function SQL({asked}: {asked: string}): JSX.Element {
   return (
     <div class="columns sql">
       <aside class="facets" aria-label={texts.sql.tables}>
-        {schema.error && !schema.value && <p class="faint">{schema.error.message}</p>}
+        {schema.error && !schema.value && <p class="faint"><Text text={schema.error.message} line /></p>}
         {(schema.value?.tables ?? []).map((t) => (
           <div key={t.name} class="facet-of"><details>
             <summary>{t.name}</summary>
@@ -103,7 +103,7 @@ export function SQL({asked}: {asked: string}): JSX.Element {
           </div>
         </div>
         {refusedAccess ? <Problem error={error} again={execute} />
-          : error ? <div class="wrong-statement" role="alert"><pre>{error.message}</pre>{error instanceof Refused && error.hint && <p class="faint">{error.hint}</p>}</div>
+          : error ? <div class="wrong-statement" role="alert"><pre><Text text={error.message} /></pre>{error instanceof Refused && error.hint && <p class="faint"><Text text={error.hint} line /></p>}</div>
           : answer && !running && <AnswerView answer={answer} as={as} show={show} />}
       </section>
     </div>
