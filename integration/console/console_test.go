@@ -151,7 +151,7 @@ func up(t *testing.T, told map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	cmd := exec.Command(told["program"], "up", "--ports", "auto", "--log-format", "json", "--data", data)
+	cmd := exec.Command(told["program"], "up", "--ports", "auto", "--syslog-udp", "127.0.0.1:0", "--log-format", "json", "--data", data)
 	cmd.Dir, cmd.Env = dir, append(environment(), "ALMANAC_DATA="+data)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -23,3 +23,6 @@ export const isKindPage = (page: string): page is KindPage => kindPages.some((p)
 
 /** shownKinds are the pages that have a topic, and the one that is shown. */
 export const shownKinds = (topics: Topic[], page: string) => kindPages.filter((p) => p === page || !kindOf[p] || topics.some((t) => t.kind === kindOf[p]));
+
+/** pageOf is the page of a kind; undefined where its events are searched. */
+export const pageOf = (kind: string) => kindPages.find((p) => kindOf[p] === kind);
