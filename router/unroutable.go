@@ -186,7 +186,7 @@ const sweepTimeout = time.Minute
 // its messages where no filter finds them.
 func (r *Router) drain(ctx context.Context, s unroutable, hidden []uint64, copying bool) error {
 	l := &lane{
-		cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries,
+		cfg: &r.cfg, js: r.js, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries,
 		source: s.source, sweeping: true, active: map[schemas.Month]*shardState{},
 	}
 	l.evaluator.topic, l.evaluator.key = s.topic, r.cfg.PrivacyKey // it may be declared meanwhile

@@ -50,7 +50,7 @@ func (w proofWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 	}
 	run, began := w.a.proofs.runOf(q.Topic, time.Now().UTC())
 	if run == nil {
-		return nil, tooMany("proofs", maxProofs)
+		return nil, busy(fmt.Errorf("%d proofs are under way, the most at once", maxProofs))
 	}
 	if began {
 		go w.a.prove(run, q.Topic)
