@@ -94,61 +94,6 @@ func (x *Eraser) awaitCopy(ctx context.Context, e *ledger.Erasure) error {
 	}
 }
 
-// hit is a message with events of an erasure.
-type hit struct {
-	msg     *streams.Message
-	frame   schemas.Frame
-	matched uint64
-}
-
-// hits reads a stream's messages under a filter up to where more says, and calls f
-// with those that hold events of the erasure, some at a time.
-func (x *Eraser) hits(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, stream, filter string, more func(*streams.Message) bool, f func([]hit) error) error {
-	m := &matcher{x: x, e: e, topic: t}
-	var open []hit
-	owners := map[string][]int{} // id: indices in open; a frame may have come twice
-	flush := func() error {
-		if err := m.flush(ctx); err != nil {
-			return err
-		}
-		slices.Sort(m.ids)
-		for _, id := range slices.Compact(m.ids) {
-			for _, i := range owners[id] {
-				open[i].matched++
-			}
-		}
-		found := slices.DeleteFunc(open, func(h hit) bool { return h.matched == 0 })
-		err := f(found)
-		open, m.ids = nil, nil
-		clear(owners)
-		return err
-	}
-	err := streams.Gather(ctx, x.js, stream, filter, 1, nil, func(msg *streams.Message) (bool, error) {
-		if !more(msg) {
-			return false, nil
-		}
-		frame, err := schemas.ParseFrame(msg.Header)
-		if err != nil || len(msg.Data) == 0 || frame.MaxTs < e.From || frame.MinTs > e.To {
-			return true, nil
-		}
-		if m.size >= maxMatchBytes || frame.Schema != m.schema {
-			if err := flush(); err != nil {
-				return false, err
-			}
-		}
-		if err := m.add(ctx, frame, msg.Data); err != nil {
-			return true, nil // no frame the router would take
-		}
-		for i := range m.reader.Rows() {
-			id := m.reader.ID(i).String()
-			owners[id] = append(owners[id], len(open))
-		}
-		open = append(open, hit{msg: msg, frame: frame})
-		return true, nil
-	})
-	return errors.Join(err, flush())
-}
-
 func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, s *registry.Shard, settling ledger.Erasures, sum *ledger.Purge) error {
 	if s.Gone() {
 		return nil
@@ -164,11 +109,7 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 	if err := Pin(ctx, x.cfg.Registry, s.Ref(), settling); err != nil {
 		return err
 	}
-	covered := func(msg *streams.Message) bool {
-		p, err := schemas.ParsePlaced(msg.Header)
-		return err != nil || e.Means(p.Source()) && p.Pos <= head
-	}
-	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, covered, func(found []hit) error {
+	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, inShard(e, head), func(found []hit) error {
 		var positions []uint64
 		var from []checkpoint.Silent
 		for _, h := range found {
@@ -303,11 +244,13 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *ledger.Erasure, t *schemas.
 		return nil
 	}
 	var bare []uint64
-	err = x.hits(ctx, e, t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) bool {
-		if e.Means(inEvents(msg)) && settled(msg) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
+	within := inEventsUpTo(e)
+	err = x.hits(ctx, e, t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) (opened, more bool) {
+		opened, more = within(msg)
+		if opened && settled(msg) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
 			bare = append(bare, msg.Sequence)
 		}
-		return e.Means(inEvents(msg))
+		return opened, more
 	}, func(found []hit) error {
 		for _, h := range found {
 			if settled(h.msg) {

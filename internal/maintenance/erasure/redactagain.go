@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
@@ -46,18 +47,22 @@ func (x *Eraser) left(ctx context.Context, e *ledger.Erasure) (n uint64, err err
 		n += uint64(len(found))
 		return nil
 	}
-	err = x.hits(ctx, e, &t, schemas.StreamShards, schemas.ShardsFilter(e.Topic), func(msg *streams.Message) bool {
-		p, err := schemas.ParsePlaced(msg.Header)
-		return err == nil && e.Means(p.Source())
-	}, count)
+	shards, err := streams.Subjects(ctx, x.js, schemas.StreamShards, schemas.ShardsFilter(e.Topic))
 	if err != nil {
 		return 0, err
 	}
-	err = x.hits(ctx, e, &t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) bool {
-		if e.Means(inEvents(msg)) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
+	for shard := range shards {
+		if err := x.hits(ctx, e, &t, schemas.StreamShards, shard, inShard(e, math.MaxUint64), count); err != nil {
+			return 0, err
+		}
+	}
+	within := inEventsUpTo(e)
+	err = x.hits(ctx, e, &t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) (opened, more bool) {
+		opened, more = within(msg)
+		if opened && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
 			n++
 		}
-		return e.Means(inEvents(msg))
+		return opened, more
 	}, count)
 	if err != nil {
 		return 0, err
