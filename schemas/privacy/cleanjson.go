@@ -127,7 +127,8 @@ func (c *jsonCleaner) member(path string, named bool) bool {
 		c.depth--
 		return true
 	}
-	v := c.B[c.I:c.Skip()]
+	start = c.I
+	v := c.B[start:c.Skip()]
 	if v[0] == 'n' {
 		c.out = append(c.out, v...)
 		return true
