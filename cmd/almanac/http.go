@@ -46,7 +46,7 @@ func (h *httpServer) Run(ctx context.Context) error {
 	s := ops.Server{
 		Listener: gateway.Secured(gateway.Bounded(h.listener, maxHealthConnections), h.opener.secure()), Health: h.health,
 		Guard: func(next http.Handler) http.Handler {
-			return guard.Handler(next, guard.Config{Fail: request.Fail, Loopback: gateway.OnLoopback(h.listener), Unasked: gateway.Exposed(h.listener, h.opener.unasked(), h.opener.secure()), Hosts: h.opener.s.InsecureHosts, Who: gateway.Who(h.opener.tokens, h.opener.unasked(), h.numbers.refused(h.opener.log))})
+			return guard.Handler(next, guard.Config{Fail: request.Fail, Loopback: gateway.OnLoopback(h.listener), Unasked: gateway.Exposed(h.listener, h.opener.unasked(), h.opener.secure()), Hosts: h.opener.s.InsecureHosts, Who: gateway.Identify(h.opener.tokens, h.opener.unasked(), h.numbers.refused(h.opener.log))})
 		},
 	}
 	return s.Run(ctx)

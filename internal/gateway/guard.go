@@ -11,7 +11,7 @@ import (
 
 // guarded is a listener's handler behind what every request passes first. page says which paths are those of a page.
 func (g *Gateway) guarded(l net.Listener, next http.Handler, fail guard.Refuser, page func(string) bool) http.Handler {
-	return guard.Handler(next, guard.Config{Unasked: Exposed(l, g.cfg.Unasked, g.cfg.TLS), Hosts: g.cfg.InsecureHosts, Fail: fail, Page: page, OnError: g.cfg.OnError, OnRefused: func(code string) { g.cfg.OnRefused(Refusal{Reason: access.Reason(code)}) }, Who: g.who(), Loopback: OnLoopback(l)})
+	return guard.Handler(next, guard.Config{Unasked: Exposed(l, g.cfg.Unasked, g.cfg.TLS), Hosts: g.cfg.InsecureHosts, Fail: fail, Page: page, OnError: g.cfg.OnError, OnRefused: func(code string) { g.cfg.OnRefused(Refusal{Reason: access.Reason(code)}) }, Who: g.identify(), Loopback: OnLoopback(l)})
 }
 
 // Exposed reports whether others reach a listener over plain text, and none is asked for a token.

@@ -14,10 +14,12 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error)
 }
 
-// Unasked says who needs no secret for what changes nothing that is stored and does not cost without bound.
+// Unasked says who needs no secret for what changes nothing that is stored and does not cost
+// without bound.
 type Unasked int
 
-// Those who need none: programs of this machine over a listener on loopback, all clients, or none at all.
+// Those who need none: programs of this machine over a listener on loopback, all clients, or none
+// at all.
 const (
 	UnaskedLoopback Unasked = iota
 	UnaskedAll
@@ -26,11 +28,11 @@ const (
 
 func (u Unasked) free(loopback bool) bool { return u == UnaskedAll || u == UnaskedLoopback && loopback }
 
-// Who is what each listener finds out who asks by. A client without a secret may do what unasked says. So may one whose certificate
-// no token names. Health is for all.
-func Who(tokens Authenticator, unasked Unasked, refused OnRefused) func(context.Context, *access.Asked) (*access.Principal, error) {
+// Identify returns the function by which a listener finds out who asks. A client without a secret
+// may do what unasked says. So may one whose certificate no token names. Health is for all.
+func Identify(tokens Authenticator, unasked Unasked, refused OnRefused) func(context.Context, *access.Asked) (*access.Principal, error) {
 	return func(ctx context.Context, a *access.Asked) (*access.Principal, error) {
-		p, err := who(ctx, tokens, unasked, refused, a)
+		p, err := identify(ctx, tokens, unasked, refused, a)
 		if p != nil {
 			peer := a.Peer
 			p.OnDenied = func(d *access.Denied) { refused(refusalOf(d, d.Error(), peer)) }
@@ -39,8 +41,10 @@ func Who(tokens Authenticator, unasked Unasked, refused OnRefused) func(context.
 	}
 }
 
-func who(ctx context.Context, tokens Authenticator, unasked Unasked, refused OnRefused, a *access.Asked) (*access.Principal, error) {
-	formed := access.Formed(a.Secret) // else none, or a password that a client must have for its own sake: never a token's
+func identify(ctx context.Context, tokens Authenticator, unasked Unasked, refused OnRefused, a *access.Asked) (*access.Principal, error) {
+	// Without a token's form it is no secret, or a password that the client insists on sending: its
+	// sender is anonymous and not refused.
+	formed := access.Formed(a.Secret)
 	if !formed && a.Subject == "" {
 		return access.Anonymous(unasked.free(a.Loopback)), nil
 	}
@@ -72,10 +76,10 @@ func refusalOf(err error, why string, peer netip.Addr) Refusal {
 // OnRefused hears of each request that is refused for who sent it.
 type OnRefused func(Refusal)
 
-// who is Who of the gateway; nil where nothing is asked.
-func (g *Gateway) who() func(context.Context, *access.Asked) (*access.Principal, error) {
+// identify is Identify of the gateway; nil where nothing is asked.
+func (g *Gateway) identify() func(context.Context, *access.Asked) (*access.Principal, error) {
 	if g.cfg.Tokens == nil {
 		return nil
 	}
-	return Who(g.cfg.Tokens, g.cfg.Unasked, g.cfg.OnRefused)
+	return Identify(g.cfg.Tokens, g.cfg.Unasked, g.cfg.OnRefused)
 }
