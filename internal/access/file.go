@@ -17,12 +17,12 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// The most that a file may hold.
+// Bounds of a file, and of one token; docs/limits.md has the reasons.
 const (
 	MaxTokens      = 1000
-	maxGrantTopics = 1000
-	maxSubject     = 1024
-	maxWhere       = 2048
+	maxGrantTopics = 1000 // of one right of a token; "*" is all there are
+	maxSubject     = 1024 // bytes, of a certificate
+	maxWhere       = 2048 // bytes, of a filter
 )
 
 // names of tokens are in logs, metrics and trails.

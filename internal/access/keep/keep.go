@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// look is how often the file is looked at, unless Config says otherwise. What changed is taken at the look after, so within two of them.
+	// look is how often the file is looked at, unless Config says otherwise. What changed is taken
+	// at the look after, so within two of them.
 	look = time.Second / 2
-	// maxWaiting bounds the answers to wrong secrets that wait at once. Those beyond it do not wait: a flood of them holds this many
-	// requests, and no more.
+	// maxWaiting bounds the answers to wrong secrets that wait at once. Those beyond it do not
+	// wait: a flood of them holds this many requests, and no more.
 	maxWaiting = 256
 	// maxFile bounds it: access.MaxTokens of 4 KiB.
 	maxFile = access.MaxTokens * 4 << 10
@@ -137,7 +138,8 @@ func (k *Keeper) see() error {
 	return nil
 }
 
-// take takes the file where it is another than the one that was taken. One that is gone has no tokens.
+// take takes the file where it is another than the one that was taken. One that is gone has no
+// tokens.
 func (k *Keeper) take() error {
 	if same(k.taken, k.last) {
 		return nil
@@ -154,8 +156,9 @@ func (k *Keeper) take() error {
 // Tokens returns those that are valid now.
 func (k *Keeper) Tokens() *access.Tokens { return k.tokens.Load() }
 
-// Authenticate returns who asks: by the secret, else by the certificate. Of a peer that tries secrets too often it waits before it
-// answers, until ctx ends; maxWaiting do. A certificate was verified before, so nothing is learnt by trying some.
+// Authenticate returns who asks: by the secret, else by the certificate. Of a peer that tries
+// secrets too often it waits before it answers, until ctx ends; maxWaiting do. A certificate was
+// verified before, so nothing is learnt by trying some.
 func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error) {
 	a.At = time.Now()
 	if p, why, err = k.ask(a); err == nil || certified(a) {
