@@ -55,6 +55,10 @@ func page(ctx context.Context, s *Suite) ([]Figure, error) {
 	return out, nil
 }
 
+// maxByHand is how much longer a page may take than the best statement of a hand that knows the data: query also asks the
+// registry and reads what is not stored yet.
+const maxByHand = 1.3
+
 // pageCase is a page and the statements that get the same rows.
 type pageCase struct {
 	name, what string
@@ -116,7 +120,7 @@ func (s *Suite) comparePage(ctx context.Context, cfg *Config, r *query.Reader, c
 		return Figure{}, fmt.Errorf("no statement by hand got the page")
 	}
 	a, b := millis(ours.quantile(0.5)), millis(hand[best].quantile(0.5))
-	return atMost(c.name, c.what, a/b, unitRatio, 1.3, "%d rounds in turn, medians: %.1f ms against %.1f ms of the fastest of %d statements: %s",
+	return atMost(c.name, c.what, a/b, unitRatio, maxByHand, "%d rounds in turn, medians: %.1f ms against %.1f ms of the fastest of %d statements: %s",
 		rounds, a, b, len(c.sql), c.sql[best]).raw("ms", a, "by_hand_ms", b, "p99_ms", millis(ours.quantile(0.99))), nil
 }
 

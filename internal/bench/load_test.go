@@ -35,7 +35,7 @@ func TestLoadResult(t *testing.T) {
 			engine:   procUsage{cpuSeconds: 7 + second*second/1000, writeBytes: int64(second * 3000), openFiles: int(second)},
 			own:      procUsage{cpuSeconds: second / 100},
 			counters: map[string]uint64{"InsertQuery": uint64(second), "InsertedRows": events, "MergedRows": 2 * events, "FileSync": uint64(second) * 3, "DirectorySync": uint64(second)},
-			parts:    partUsage{heldBytes: held, liveBytes: live},
+			parts:    dataPartUsage{heldBytes: held, liveBytes: live},
 		}
 	}
 	var r LoadResult

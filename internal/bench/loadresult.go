@@ -98,7 +98,7 @@ func (r *LoadResult) fill(began, middle, end usage) {
 	r.Inserts, r.RowsPerInsert = uint64(since("InsertQuery")), since("InsertedRows")/max(since("InsertQuery"), 1)
 	r.MergedRows, r.MaxLevel = each(since("MergedRows")), end.parts.maxLevel
 	r.LiveParts, r.Parts, r.HeldBytes, r.LiveBytes = end.parts.liveParts, end.parts.parts, end.parts.heldBytes, end.parts.liveBytes
-	for _, p := range []partUsage{middle.parts, end.parts} {
+	for _, p := range []dataPartUsage{middle.parts, end.parts} {
 		r.HeldShare = max(r.HeldShare, p.heldShare())
 	}
 	for _, l := range r.Looks {

@@ -10,7 +10,7 @@ type Look struct {
 	Seconds        float64 `json:"seconds"`
 	UpResident     int64   `json:"up_resident_bytes"`
 	EngineResident int64   `json:"clickhouse_resident_bytes"`
-	HeldShare      float64 `json:"held_share"` // what all parts take, against those that are read
+	HeldShare      float64 `json:"held_share"` // what all data parts of ClickHouse take, against those that are read
 }
 
 // lookEvery is how often a load is looked at while it is counted: one small statement,
@@ -29,7 +29,8 @@ func lookNow(ctx context.Context, cfg *Config, upPID int, began time.Time) (Look
 	}, err
 }
 
-func (p partUsage) heldShare() float64 {
+// heldShare is what all data parts take against those that are read. Where no table has a row yet, both are 0.
+func (p dataPartUsage) heldShare() float64 {
 	return float64(p.heldBytes) / max(1, float64(p.liveBytes))
 }
 

@@ -22,7 +22,7 @@ type usage struct {
 	eventsSeq       uint64 // last sequences of the streams
 	shardsSeq       uint64
 	counters        map[string]uint64 // ClickHouse's, since its start
-	parts           partUsage
+	parts           dataPartUsage
 }
 
 // procUsage is what one process used so far; what it holds is of the instant.
@@ -34,9 +34,9 @@ type procUsage struct {
 	openFiles  int
 }
 
-// partUsage is what a database's tables hold on disk: in all, and in the parts that
+// dataPartUsage is what a database's tables hold on disk: in all data parts of ClickHouse, and in those that
 // are read.
-type partUsage struct {
+type dataPartUsage struct {
 	heldBytes, liveBytes uint64
 	parts, liveParts     uint64
 	maxLevel             uint64
@@ -64,8 +64,8 @@ func procUsageOf(pid int) procUsage {
 }
 
 // heldParts reads what the tables of the config's topics hold.
-func heldParts(ctx context.Context, cfg *Config) (partUsage, error) {
-	var p partUsage
+func heldParts(ctx context.Context, cfg *Config) (dataPartUsage, error) {
+	var p dataPartUsage
 	q := "SELECT sum(bytes_on_disk), sumIf(bytes_on_disk, active), count(), countIf(active), maxIf(toUInt64(level), active) FROM system.parts WHERE database = ? AND startsWith(table, ?)"
 	err := cfg.DB.Conn().QueryRow(ctx, q, cfg.DB.Database, cfg.prefix).Scan(&p.heldBytes, &p.liveBytes, &p.parts, &p.liveParts, &p.maxLevel)
 	if err != nil {
