@@ -22,7 +22,8 @@ type Source struct {
 }
 
 // scrapeWait is how long a scrape may take: who looks while a server is away is to have what there is at once. A read
-// that takes longer goes on, and the next scrape has its result.
+// that takes longer goes on, and the next scrape has its result. docs/operations.md promises an answer within 2 s; the rest
+// of them is for writing it.
 const scrapeWait = 1700 * time.Millisecond
 
 // Handler serves all that is known, and says which sources could not be read.
@@ -37,7 +38,7 @@ func (r *Registry) Handler() http.Handler {
 	})
 }
 
-// Gather reads what a scrape has.
+// Gather returns what Handler would serve now, for package export. Beside an error it returns what could be gathered.
 func (r *Registry) Gather(ctx context.Context) ([]*dto.MetricFamily, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeWait)
 	defer cancel()
