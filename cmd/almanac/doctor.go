@@ -109,9 +109,9 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 	if d.dir != "" {
 		private = embedded.AddressesFile(d.dir)
 	}
-	var pages func() (*tables.DB, error)
+	var gatewayTables func() (*tables.DB, error)
 	if s.GatewayUser != "" {
-		pages = func() (*tables.DB, error) {
+		gatewayTables = func() (*tables.DB, error) {
 			as, err := asReads(s, d)
 			if err != nil {
 				return nil, err
@@ -120,7 +120,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 		}
 	}
 	return append([]doctor.Finding{first}, doctor.Run(ctx, doctor.Config{
-		OpenPages: pages,
+		OpenGatewayTables: gatewayTables,
 		OpenNATS: func(ctx context.Context) (*nats.Conn, *registry.Registry, error) {
 			nc, err := streams.Connect(d.nats, natsOptions(s, d, "cli")...)
 			if err != nil {

@@ -32,7 +32,7 @@ func (k *key) fromEnv() (value, error) {
 	return value{strings.TrimSpace(string(text)), k.env() + "_FILE"}, nil
 }
 
-// foreignEnv are variables of the prefix that are not settings: the engine's and
+// foreignEnv are variables of the prefix that are not settings: where the file of settings is, the engine's and
 // the tests' own, and those Kubernetes makes for a service called almanac.
 var foreignEnv = regexp.MustCompile(`^((CONFIG|LIBCHDB|ENGINE_CHILD|REQUIRE_ENGINE|TEST_.*|(.*_)?SERVICE_(HOST|PORT)(_.*)?)=|(.*_)?PORT(_[0-9]+_.*)?=[a-z]+://|(.*_)?PORT_[0-9]+_.*=)`)
 

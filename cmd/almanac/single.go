@@ -84,7 +84,7 @@ func (o *single) close() {
 	o.closers = nil
 }
 
-// startPause is how long a part waits for servers that are not there yet.
+// startPause is the time between two attempts to start while servers are not there yet. There is no last attempt.
 const startPause = time.Second
 
 // run starts a part, however long its servers take to appear, and runs it
@@ -153,7 +153,9 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 		if more, ok := again.pass(err.Error()); ok {
 			o.log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
 		}
-		_ = backoff.Sleep(ctx, startPause) // the next start asks ctx
+		if backoff.Sleep(ctx, startPause) != nil {
+			return false, nil
+		}
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 // topEvery is how often top looks.
 const topEvery = time.Second
 
-// maxPage bounds a page of numbers that top reads: some thousand series.
-const maxPage = 16 << 20
+// maxMetricsText bounds the text of /metrics that top reads: some thousand series.
+const maxMetricsText = 16 << 20
 
 func (a *app) topCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -233,13 +233,13 @@ func readCounts(ctx context.Context, client *http.Client, base, token string) (*
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s/metrics answered %s", base, resp.Status)
 	}
-	return parseCounts(io.LimitReader(resp.Body, maxPage), time.Now())
+	return parseCounts(io.LimitReader(resp.Body, maxMetricsText), time.Now())
 }
 
-// parseCounts reads a page of numbers.
-func parseCounts(page io.Reader, at time.Time) (*scraped, error) {
+// parseCounts reads the text of /metrics.
+func parseCounts(text io.Reader, at time.Time) (*scraped, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(page)
+	families, err := parser.TextToMetricFamilies(text)
 	if err != nil {
 		return nil, err
 	}
@@ -280,8 +280,8 @@ func parseCounts(page io.Reader, at time.Time) (*scraped, error) {
 	return out, nil
 }
 
-// percent is how full a stream is.
-func percent(s query.StreamUse) string {
+// fullness is how full a stream is, in percent of its limit; its bytes, where it has no limit.
+func fullness(s query.StreamUse) string {
 	if s.Limit == 0 {
 		return schemas.FormatBytes(float64(s.Bytes))
 	}

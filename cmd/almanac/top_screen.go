@@ -255,7 +255,7 @@ func streamsOf(all []query.StreamUse) (parts []string) {
 		if name == schemas.KVStream {
 			name = registryStream
 		}
-		parts = append(parts, name+" "+percent(s))
+		parts = append(parts, name+" "+fullness(s))
 	}
 	return parts
 }

@@ -39,9 +39,9 @@ type Config struct {
 	// connection is returned beside the error.
 	OpenNATS   func(context.Context) (*nats.Conn, *registry.Registry, error)
 	OpenTables func() (*tables.DB, error)
-	// OpenPages reaches ClickHouse by the account that a gateway reads by, and its caller closes that; nil: there is no other account.
-	OpenPages func() (*tables.DB, error)
-	NATSURL   string
+	// OpenGatewayTables reaches ClickHouse by the account that a gateway reads by, and its caller closes that; nil: there is no other account.
+	OpenGatewayTables func() (*tables.DB, error)
+	NATSURL           string
 	// Limits are those that the streams should have.
 	Limits schemas.StreamLimits
 	// ReaderUser is the account that people's SQL runs under; empty: none is known.
@@ -100,7 +100,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 	}
 	if stores && c.reg != nil {
 		c.rights(ctx)
-		c.pages(ctx)
+		c.gatewayTables(ctx)
 		c.account(ctx)
 		c.lag(ctx)
 		c.rebuilds(ctx)

@@ -21,12 +21,12 @@ func (c *check) rights(ctx context.Context) {
 	c.rightsOf(ctx, c.db, name, workOf(name))
 }
 
-// pages looks at the account that a gateway reads by, where the settings have one.
-func (c *check) pages(ctx context.Context) {
-	if c.cfg.OpenPages == nil {
+// gatewayTables looks at the account that a gateway reads by, where the settings have one.
+func (c *check) gatewayTables(ctx context.Context) {
+	if c.cfg.OpenGatewayTables == nil {
 		return
 	}
-	db, err := c.cfg.OpenPages()
+	db, err := c.cfg.OpenGatewayTables()
 	if err != nil {
 		c.result("ClickHouse account", err, "", "")
 		return
