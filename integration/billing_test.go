@@ -61,10 +61,10 @@ func (e *env) diffs(topic string, diffs ...meter.Diff) {
 	e.flush(p)
 }
 
-// desk closes months; it ends at a point as a killed process does.
+// closer closes months; it ends at a point as a killed process does.
 func (e *env) closer(point string) *billing.Closer { return e.closerAt(point, func(string) {}) }
 
-// deskAt is desk, which calls at at each point before.
+// closerAt is closer, which calls at at each point before.
 func (e *env) closerAt(point string, at func(point string)) *billing.Closer {
 	e.t.Helper()
 	nc := e.connect()

@@ -56,13 +56,13 @@ func TestRemovalsWaitForACopy(t *testing.T) {
 	}
 	before := left()
 	nc := e.connect()
-	desk, err := deadletters.New(t.Context(), nc, e.registry(nc), nil, e.db)
+	dead, err := deadletters.New(t.Context(), nc, e.registry(nc), nil, e.db)
 	if err != nil {
 		t.Fatal(err)
 	}
 	letGo := func(q deadletters.Request) error {
 		q.Topic = "app"
-		return desk.Resolve(t.Context(), q, func(o deadletters.Outcome) error { return nil })
+		return dead.Resolve(t.Context(), q, func(o deadletters.Outcome) error { return nil })
 	}
 	impatient := e.eraser(func(c *erasure.Config) { c.Within = time.Nanosecond })
 	for _, c := range []struct {

@@ -90,13 +90,13 @@ func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string,
 	if !q.DryRun {
 		a.tellTarget(c)
 	}
-	desk, err := deadletters.New(ctx, c.nc, c.reg, []byte(s.PIIKey), c.db)
+	dead, err := deadletters.New(ctx, c.nc, c.reg, []byte(s.PIIKey), c.db)
 	if err != nil {
 		return err
 	}
 	var rows []deadletters.Outcome
 	kept, taken, events, more := 0, 0, 0, 0
-	err = desk.Resolve(ctx, q, func(o deadletters.Outcome) error {
+	err = dead.Resolve(ctx, q, func(o deadletters.Outcome) error {
 		switch o.Did {
 		case deadletters.Kept:
 			kept++

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// Config is what a desk needs; all but Now and Crash.
+// Config is what a Closer needs; all but Now and Crash.
 type Config struct {
 	NATS     *nats.Conn
 	Registry *registry.Registry
@@ -34,7 +34,7 @@ type Closer struct {
 	usage *usage.Reader
 }
 
-// New prepares a desk.
+// New makes a Closer.
 func New(cfg Config) (*Closer, error) {
 	if cfg.NATS == nil || cfg.Registry == nil || cfg.Reader == nil {
 		return nil, errors.New("billing: Config.NATS, Registry or Reader is missing")

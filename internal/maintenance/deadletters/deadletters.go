@@ -53,7 +53,7 @@ const (
 	Taken = "taken"
 )
 
-// Letters settles letters.
+// Letters sends dead letters again, or drops them.
 type Letters struct {
 	reg    *registry.Registry
 	js     jetstream.JetStream
@@ -62,7 +62,7 @@ type Letters struct {
 	db     *tables.DB
 }
 
-// New prepares a desk. key is that of topics' hash rules, as routers have it;
+// New returns a Letters. key is that of topics' hash rules, as routers have it;
 // without one JSON of such a topic is kept. db tells which events were erased or
 // stored before; without one letters of which that must be known are kept.
 func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte, db *tables.DB) (*Letters, error) {

@@ -272,13 +272,13 @@ func (x *Eraser) purgeDead(ctx context.Context, e *ledger.Erasure, t *schemas.To
 	if len(e.Users) == 0 {
 		return nil
 	}
-	desk, err := deadletters.New(ctx, x.js.Conn(), x.cfg.Registry, nil, nil) // it drops letters only: no key is needed
+	letters, err := deadletters.New(ctx, x.js.Conn(), x.cfg.Registry, nil, nil) // it drops letters only: no key is needed
 	if err != nil {
 		return err
 	}
 	var open []registry.OpenLetter
 	discard := func() error {
-		err := desk.Discard(ctx, e.Topic, open)
+		err := letters.Discard(ctx, e.Topic, open)
 		if err == nil {
 			sum.Dead += uint64(len(open))
 		}
