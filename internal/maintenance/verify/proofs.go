@@ -46,6 +46,18 @@ type Taken struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
+func (t *Taken) add(o Taken) {
+	t.Shards, t.Rows, t.Frames = t.Shards+o.Shards, t.Rows+o.Rows, t.Frames+o.Frames
+	t.since(o.Since)
+}
+
+// since moves Since back to an earlier proof.
+func (t *Taken) since(at time.Time) {
+	if !at.IsZero() && (t.Since.IsZero() || at.Before(t.Since)) {
+		t.Since = at
+	}
+}
+
 // loadProofs reads them, and counts the rows of the shards whose parts changed since.
 func (v *Verifier) loadProofs(ctx context.Context, topic string) (*proofs, map[schemas.Shard]tables.Count, error) {
 	p := &proofs{topic: topic, of: map[schemas.ShardRef]registry.Proof{}, next: map[schemas.ShardRef]registry.Proof{}}

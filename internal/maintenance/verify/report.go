@@ -107,18 +107,6 @@ func (s *ShardReport) problem(format string, a ...any) {
 	s.Problems = append(s.Problems, s.Name+": "+fmt.Sprintf(format, a...))
 }
 
-func (t *Taken) add(o Taken) {
-	t.Shards, t.Rows, t.Frames = t.Shards+o.Shards, t.Rows+o.Rows, t.Frames+o.Frames
-	t.since(o.Since)
-}
-
-// since moves Since back to an earlier proof.
-func (t *Taken) since(at time.Time) {
-	if !at.IsZero() && (t.Since.IsZero() || at.Before(t.Since)) {
-		t.Since = at
-	}
-}
-
 func (r *Report) add(t *TopicReport) {
 	r.Topics = append(r.Topics, *t)
 	r.Totals.add(t.Totals)
