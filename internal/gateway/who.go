@@ -42,7 +42,7 @@ func Identify(tokens Authenticator, unasked Unasked, refused OnRefused) func(con
 }
 
 func identify(ctx context.Context, tokens Authenticator, unasked Unasked, refused OnRefused, a *access.Asked) (*access.Principal, error) {
-	// Without a token's form it is no secret, or a password that the client insists on sending: its
+	// Without a token's form it is not a secret, or a password that the client insists on sending: its
 	// sender is anonymous and not refused.
 	formed := access.Formed(a.Secret)
 	if !formed && a.Subject == "" {
