@@ -14,7 +14,6 @@ import (
 	"github.com/almanac-events/almanac/internal/alerts/events"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -195,15 +194,15 @@ func (a *Alerts) Remove(ctx context.Context, group string) error {
 	return err
 }
 
-// Word is the state of an alert.
-type Word = decide.State
+// AlertState is the state of an alert: inactive, pending or firing.
+type AlertState = decide.State
 
-// States are those words.
-var States = []Word{decide.Inactive, decide.Pending, decide.Firing}
+// AlertStates are all of them, the worst last.
+var AlertStates = []AlertState{decide.Inactive, decide.Pending, decide.Firing}
 
 // Alert is an alert as it is, or as it became at a time.
 type Alert struct {
-	State Word `json:"state"`
+	State AlertState `json:"state"`
 	// At is when it became so, by the time of acceptance, and Since when its condition was first met.
 	At    time.Time `json:"at"`
 	Since time.Time `json:"since"`
@@ -237,14 +236,14 @@ type Decided struct {
 	UpTo  time.Time `json:"evaluated_up_to,omitzero"`
 }
 
-// State is which alerts there are, and how far each topic is evaluated.
-type State struct {
+// Overview is which alerts there are, and how far each topic is evaluated.
+type Overview struct {
 	Alerts []Alert   `json:"alerts"`
 	Topics []Decided `json:"topics"`
 }
 
 // List reads the alerts that are pending or firing.
-func (a *Alerts) List(ctx context.Context) (*State, error) {
+func (a *Alerts) List(ctx context.Context) (*Overview, error) {
 	groups, err := a.Groups(ctx)
 	if err != nil {
 		return nil, err
@@ -280,7 +279,7 @@ func (a *Alerts) List(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &State{Alerts: []Alert{}, Topics: []Decided{}}
+	out := &Overview{Alerts: []Alert{}, Topics: []Decided{}}
 	for i := range named {
 		if e, ok := read[named[i].Key]; ok {
 			out.Alerts = append(out.Alerts, alertOf(&e))
@@ -328,42 +327,6 @@ func (a *Alerts) History(ctx context.Context, p Past) (*Page, error) {
 		}
 	}
 	return out, nil
-}
-
-// Compiled is a rule for a topic as it is.
-type Compiled struct {
-	Where *filter.Expr
-	// Column is of By; empty: Attribute is.
-	Column, Attribute string
-}
-
-// Compile reads a rule's filter and field for a topic.
-func (r *Rule) Compile(t *schemas.Topic) (*Compiled, error) {
-	if t.Front() != "" {
-		return nil, fmt.Errorf("topic %q is of kind %s, whose events are evaluated by no rule yet", t.Name, t.Kind)
-	}
-	if r.Asked() {
-		return &Compiled{}, r.ofKind(t)
-	}
-	where, err := filter.Parse(r.Where, t)
-	if err != nil {
-		return nil, err
-	}
-	c := &Compiled{Where: where}
-	if r.By == "" {
-		return c, nil
-	}
-	if key, ok := strings.CutPrefix(r.By, schemas.ColAttributes+"."); ok && key != "" {
-		c.Attribute = key
-		return c, nil
-	}
-	for _, f := range filter.ColumnsOf(t) {
-		if f.Name == r.By && f.Text {
-			c.Column = f.Name
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("by: topic %q has no field of text %q; an attribute is attributes.NAME", t.Name, r.By)
 }
 
 // Tried is transitions that were made by trying rules, as History has those that were committed.

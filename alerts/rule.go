@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/forms"
 	"github.com/almanac-events/almanac/internal/alerts/texts"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -270,4 +271,40 @@ func (r *Rule) validate(receivers map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// Compiled is a rule for a topic as it is.
+type Compiled struct {
+	Where *filter.Expr
+	// Column is of By; empty: Attribute is.
+	Column, Attribute string
+}
+
+// Compile reads a rule's filter and field for a topic.
+func (r *Rule) Compile(t *schemas.Topic) (*Compiled, error) {
+	if t.Front() != "" {
+		return nil, fmt.Errorf("topic %q is of kind %s, whose events are evaluated by no rule yet", t.Name, t.Kind)
+	}
+	if r.Asked() {
+		return &Compiled{}, r.ofKind(t)
+	}
+	where, err := filter.Parse(r.Where, t)
+	if err != nil {
+		return nil, err
+	}
+	c := &Compiled{Where: where}
+	if r.By == "" {
+		return c, nil
+	}
+	if key, ok := strings.CutPrefix(r.By, schemas.ColAttributes+"."); ok && key != "" {
+		c.Attribute = key
+		return c, nil
+	}
+	for _, f := range filter.ColumnsOf(t) {
+		if f.Name == r.By && f.Text {
+			c.Column = f.Name
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("by: topic %q has no field of text %q; an attribute is attributes.NAME", t.Name, r.By)
 }

@@ -39,10 +39,10 @@ type RuleStatus struct {
 }
 
 // State is that of the rule's worst alert.
-func (s *RuleStatus) State() Word {
+func (s *RuleStatus) State() AlertState {
 	worst := decide.Inactive
 	for i := range s.Alerts {
-		worst = States[max(slices.Index(States, worst), slices.Index(States, s.Alerts[i].State))]
+		worst = AlertStates[max(slices.Index(AlertStates, worst), slices.Index(AlertStates, s.Alerts[i].State))]
 	}
 	return worst
 }

@@ -138,7 +138,7 @@ groups:
 			t.Errorf("%s came under %d keys: %v", what, len(ids), ids)
 		}
 	}
-	if s := decoded[alerts.State](b, "alerts", "ls", "-o", "json"); len(s.Alerts) != 0 || len(s.Topics) != 1 || s.Topics[0].UpTo.IsZero() {
+	if s := decoded[alerts.Overview](b, "alerts", "ls", "-o", "json"); len(s.Alerts) != 0 || len(s.Topics) != 1 || s.Topics[0].UpTo.IsZero() {
 		t.Errorf("in the end there are %+v", s)
 	}
 }

@@ -92,7 +92,7 @@ func TestExpression(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, want := range []alerts.Word{"firing", "inactive", "pending"} {
+			for i, want := range []alerts.AlertState{"firing", "inactive", "pending"} {
 				if r := &status[0].Rules[i]; r.Wrong != "" || r.UpTo.IsZero() || r.State() != want {
 					t.Errorf("rule %s is %s, evaluated up to %s: %s", r.Alert, r.State(), r.UpTo, r.Wrong)
 				}

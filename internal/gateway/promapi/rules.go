@@ -35,26 +35,26 @@ type (
 		LastEvaluation time.Time       `json:"lastEvaluation"`
 	}
 	alertingRule struct {
-		State          alerts.Word    `json:"state"`
-		Name           string         `json:"name"`
-		Query          string         `json:"query"`
-		Duration       float64        `json:"duration"`
-		KeepFiringFor  float64        `json:"keepFiringFor"`
-		Labels         labels.Labels  `json:"labels"`
-		Annotations    labels.Labels  `json:"annotations"`
-		Alerts         []*activeAlert `json:"alerts"`
-		Health         string         `json:"health"`
-		LastError      string         `json:"lastError,omitempty"`
-		EvaluationTime float64        `json:"evaluationTime"`
-		LastEvaluation time.Time      `json:"lastEvaluation"`
-		Type           string         `json:"type"`
+		State          alerts.AlertState `json:"state"`
+		Name           string            `json:"name"`
+		Query          string            `json:"query"`
+		Duration       float64           `json:"duration"`
+		KeepFiringFor  float64           `json:"keepFiringFor"`
+		Labels         labels.Labels     `json:"labels"`
+		Annotations    labels.Labels     `json:"annotations"`
+		Alerts         []*activeAlert    `json:"alerts"`
+		Health         string            `json:"health"`
+		LastError      string            `json:"lastError,omitempty"`
+		EvaluationTime float64           `json:"evaluationTime"`
+		LastEvaluation time.Time         `json:"lastEvaluation"`
+		Type           string            `json:"type"`
 	}
 	activeAlert struct {
-		Labels      labels.Labels `json:"labels"`
-		Annotations labels.Labels `json:"annotations"`
-		State       alerts.Word   `json:"state"`
-		ActiveAt    *time.Time    `json:"activeAt,omitempty"`
-		Value       string        `json:"value"`
+		Labels      labels.Labels     `json:"labels"`
+		Annotations labels.Labels     `json:"annotations"`
+		State       alerts.AlertState `json:"state"`
+		ActiveAt    *time.Time        `json:"activeAt,omitempty"`
+		Value       string            `json:"value"`
 	}
 )
 
