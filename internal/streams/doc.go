@@ -1,6 +1,6 @@
-// Package streams is the way to NATS: it declares the streams EVENTS and SHARDS,
-// and reads messages, headers and last messages of any stream, the registry's
-// bucket among them. It is to NATS what package tables is to ClickHouse.
+// Package streams is the way to NATS: it declares the streams that it is given,
+// and reads messages, headers and last messages of any, the registry's bucket
+// among them. It is to NATS what package tables is to ClickHouse.
 //
 // # Model
 //
@@ -14,7 +14,8 @@
 //	Headers, LastHeaders, Frames       headers alone, through a consumer that ends with the call
 //	Follow                             a Feed without an end, in order
 //
-// FindFrame, FrameBefore, FindBehind and FirstAfter find a sequence by halving.
+// FindFrame, FrameBefore, FindBehind and FirstAfter find a sequence by halving. GivenAgain tells a reader that
+// comes back whether the stream lost its end since, and gave the sequences that it knows to other messages.
 //
 // # Complete or an error
 //
