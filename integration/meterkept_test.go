@@ -37,7 +37,7 @@ func TestMeterKeptForItsCopies(t *testing.T) {
 	stop()
 	for _, s := range e.shards("usage") {
 		if s.Month != schemas.MonthOf(lifeMonth.UnixNano()) {
-			if err := derived.Of(e.db).Drop(t.Context(), s.Ref(), e.reg.Dropped("usage")); err != nil {
+			if err := derived.Of(e.db).Drop(t.Context(), s.Ref(), e.reg.DerivedDropper("usage")); err != nil {
 				t.Fatal(err)
 			}
 		}

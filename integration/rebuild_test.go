@@ -178,7 +178,7 @@ func TestRebuildErased(t *testing.T) {
 	shards := slices.DeleteFunc(e.closed("app", 30*time.Second), func(s registry.Shard) bool { return s.Status != registry.Closed })
 	stop()
 	gone := e.count("SELECT count() FROM %s WHERE shard = %d", e.table("app"), uint64(shards[0].ID))
-	seen, err := e.reg.Rederiving(t.Context(), "app")
+	seen, err := e.reg.DerivedDrops(t.Context(), "app")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,27 @@ import (
 	"strings"
 )
 
-// Keys of the registry's bucket. Their first tokens are in names.go.
+// This file holds the keys of the registry's bucket.
+
+// First tokens of registry keys. Topics may not have these names, because a
+// topic's own keys begin with its name.
+const (
+	keyTopics       = "topics"
+	keyLeases       = "leases"
+	keyLedger       = "ledger"
+	keyJobs         = "jobs"
+	keyLetters      = "letters"
+	keyProofs       = "PROOFS" // no topic has a name in capitals
+	keySeals        = "SEALS"
+	keyDerivedDrops = "DERIVED"
+	keyGroups       = "groups"
+	keyEngine       = "ENGINE"
+	keyCluster      = "CLUSTER"
+	keyRemoved      = "REMOVALS"
+	keyAlerts       = "ALERTS"
+	keyRuling       = "RULING"
+	keySaved        = "SEARCHES"
+)
 
 // TopicKey holds a topic's descriptor.
 func TopicKey(topic string) string { return keyTopics + "." + topic }
@@ -30,7 +50,7 @@ const RemovalKeys = keyRemoved + ".*"
 // KeysOf selects all keys of a topic but its descriptor, its removal and those of RememberedKeysOf.
 func KeysOf(topic string) []string {
 	return []string{
-		topic + ".>", LettersKey(topic), RederivingKey(topic), CopyKeys(topic), ReadUpToKey(topic), ProofKeys(topic), SealHeadKey(topic), SealKeys(topic),
+		topic + ".>", LettersKey(topic), DerivedDropsKey(topic), CopyKeys(topic), ReadUpToKey(topic), ProofKeys(topic), SealHeadKey(topic), SealKeys(topic),
 	}
 }
 
@@ -127,8 +147,8 @@ func CopyKey(topic, lane string) string { return StreamShards + "." + topic + ".
 // CopyKeys selects the copies of a topic's checkpoints.
 func CopyKeys(topic string) string { return StreamShards + "." + topic + ".*" }
 
-// RederivingKey holds which drops of what is derived from a topic's rows are under way.
-func RederivingKey(topic string) string { return keyDerived + "." + topic }
+// DerivedDropsKey holds which drops of what is derived from a topic's rows are under way.
+func DerivedDropsKey(topic string) string { return keyDerivedDrops + "." + topic }
 
 // ReadUpToKey holds how far verify read a topic's frames, ProofKey what it proved of a
 // shard, and ProofKeys selects the proofs of a topic.

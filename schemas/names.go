@@ -75,30 +75,13 @@ const (
 	SubjectsTimers   = tokenTimers + ".*.*.*.*.*"
 	// SubjectsWaiting is of no stream.
 	SubjectsWaiting = tokenWaiting + ".*"
-	// SubjectOwnRights is NATS's own: it answers a connection with what its user may do.
-	// SubjectRestoring is of StreamRestoring, for a stream must have one. Nothing is published there.
-	SubjectRestoring = "almanac.restoring"
-	SubjectOwnRights = "$SYS.REQ.USER.INFO"
 )
 
-// First tokens of registry keys. Topics may not have these names, because a
-// topic's own keys begin with its name.
 const (
-	keyTopics  = "topics"
-	keyLeases  = "leases"
-	keyLedger  = "ledger"
-	keyJobs    = "jobs"
-	keyLetters = "letters"
-	keyProofs  = "PROOFS" // no topic has a name in capitals
-	keySeals   = "SEALS"
-	keyDerived = "DERIVED"
-	keyGroups  = "groups"
-	keyEngine  = "ENGINE"
-	keyCluster = "CLUSTER"
-	keyRemoved = "REMOVALS"
-	keyAlerts  = "ALERTS"
-	keyRuling  = "RULING"
-	keySaved   = "SEARCHES"
+	// SubjectRestoring is of StreamRestoring, for a stream must have one. Nothing is published there.
+	SubjectRestoring = "almanac.restoring"
+	// SubjectOwnRights is NATS's own: it answers a connection with what its user may do.
+	SubjectOwnRights = "$SYS.REQ.USER.INFO"
 )
 
 // Frame headers. The first eight are the producer's, the rest the router's unless they say otherwise.

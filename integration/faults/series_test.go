@@ -114,7 +114,7 @@ func (m *measured) loseLists() {
 	m.exec("ALTER TABLE " + m.table("cpu", schemas.DerivedSeries) + " DELETE WHERE 1 SETTINGS mutations_sync = 2")
 	m.exact("the list lost")
 	m.derive()
-	if err := derived.Of(m.db).DropAll(m.ctx, &m.topic, m.reg.Dropped("cpu")); err != nil {
+	if err := derived.Of(m.db).DropAll(m.ctx, &m.topic, m.reg.DerivedDropper("cpu")); err != nil {
 		m.t.Fatal(err)
 	}
 	m.exact("all derived lost")

@@ -222,7 +222,7 @@ func (m *recorded) badRecord(n int) {
 // losePositions takes the marks of copies away from under the readers of the trail.
 func (m *recorded) losePositions() {
 	m.t.Helper()
-	if err := derived.Of(m.db).DropAll(m.ctx, &m.topic, m.reg.Dropped("trail")); err != nil {
+	if err := derived.Of(m.db).DropAll(m.ctx, &m.topic, m.reg.DerivedDropper("trail")); err != nil {
 		m.t.Fatal(err)
 	}
 	m.exact("the marks lost")

@@ -10,7 +10,7 @@ import (
 
 // entry is an entry of the bucket that is changed by compare-and-set.
 type entry interface {
-	Head | Shard | Rederiving | ledger.ErasureRecord | ledger.Erasure
+	Head | Shard | DerivedDrops | ledger.ErasureRecord | ledger.Erasure
 }
 
 // at returns an entry's key, its topic and where it keeps the revision it was read at. What is not an
@@ -21,8 +21,8 @@ func at(e any) (key, topic string, rev *uint64) {
 		return e.key(), e.Topic, &e.rev
 	case *Shard:
 		return e.key(), e.Topic, &e.rev
-	case *Rederiving:
-		return schemas.RederivingKey(e.topic), e.topic, &e.rev
+	case *DerivedDrops:
+		return schemas.DerivedDropsKey(e.topic), e.topic, &e.rev
 	case *ledger.ErasureRecord:
 		return e.Key(), e.Topic, &e.Rev
 	case *ledger.Erasure:

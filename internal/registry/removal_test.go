@@ -102,7 +102,7 @@ func TestFirstEntriesOfARemovedTopic(t *testing.T) {
 		"a job": func() error {
 			return r.SaveJob(ctx, &Job{ID: "j", Verb: "replay-into", Topics: []string{"other", "app"}, State: []byte("{}")})
 		},
-		"a lease of a drop": func() error { return r.Dropped("app").renew(ctx, "token") },
+		"a lease of a drop": func() error { return r.DerivedDropper("app").renew(ctx, "token") },
 		"dead letters":      func() error { _, err := r.OpenLetters(ctx, Letters{Topic: "app"}, nil); return err },
 	}
 	for what, write := range writes {

@@ -163,8 +163,8 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 // what ClickHouse holds of it. It must have succeeded before anything of the shard
 // goes. The first to mark it gives the time, the rows and the reason. seen is from before the
 // caller saw that all of the topic is derived: when something has dropped what is derived since,
-// or does, it is a conflict; see Retained.
-func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen Rederiving, rows uint64, reason string, at time.Time) (Shard, error) {
+// or does, it is a conflict; see DerivedDropper.
+func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen DerivedDrops, rows uint64, reason string, at time.Time) (Shard, error) {
 	for {
 		s, err := r.Shard(ctx, ref)
 		if err != nil || s.Gone() {
@@ -173,7 +173,7 @@ func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen 
 		if s.Status != Closed {
 			return s, fmt.Errorf("%w: %s is %s, only a closed shard is dropped", ErrConflict, s.Name(), s.Status)
 		}
-		now, err := r.Rederiving(ctx, ref.Topic)
+		now, err := r.DerivedDrops(ctx, ref.Topic)
 		if err != nil {
 			return s, err
 		}
@@ -184,7 +184,7 @@ func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen 
 		s.DroppedAt, s.DroppedRows, s.DropReason = at.UTC(), rows, reason
 		c := &change{key: s.key(), rev: s.rev, v: &s}
 		// Its revision is expected, so that no lease is taken in between.
-		err = r.commit(ctx, c, &change{key: schemas.RederivingKey(ref.Topic), rev: now.rev, v: &now})
+		err = r.commit(ctx, c, &change{key: schemas.DerivedDropsKey(ref.Topic), rev: now.rev, v: &now})
 		if err == nil {
 			s.rev = c.rev
 			return s, nil

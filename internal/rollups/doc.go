@@ -47,7 +47,7 @@
 //
 // What cannot be derived again is never dropped: the sums of shards whose rows retention
 // dropped, and the marks of copies whose event that counts was in one. A drop and retention
-// exclude each other by a lease of the drop (registry.Retained).
+// exclude each other by a lease of the drop (registry.DerivedDropper).
 //
 // # Failures
 //

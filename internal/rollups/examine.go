@@ -81,7 +81,7 @@ const maxPositions = 100_000
 // more: it has rows after it. What was examined in other rows than it has is dropped first.
 func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d derived.Progress) (s step, more bool, err error) {
 	if d.Doubted {
-		if err := derived.Of(r.cfg.DB).DropDoubted(ctx, ref, r.cfg.Registry.Dropped(ref.Topic)); err != nil {
+		if err := derived.Of(r.cfg.DB).DropDoubted(ctx, ref, r.cfg.Registry.DerivedDropper(ref.Topic)); err != nil {
 			return s, false, err
 		}
 		r.cfg.Hooks.Dropped(ref, "it has other rows, or fewer marks, than when it was looked for repeats")

@@ -214,7 +214,7 @@ func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRe
 	}
 	if s.Sums.Pos > 0 && !s.Sums.Exact() {
 		r.cfg.Crash("rollups.before-drop")
-		if err := derived.Of(r.cfg.DB).DropSums(ctx, ref, r.cfg.Registry.Dropped(t.Name)); err != nil {
+		if err := derived.Of(r.cfg.DB).DropSums(ctx, ref, r.cfg.Registry.DerivedDropper(t.Name)); err != nil {
 			return err
 		}
 		r.cfg.Hooks.Dropped(ref, fmt.Sprintf("its sums hold %d diffs and %d repeats up to position %d, which its rows do not", s.Sums.N, s.Sums.Repeats, s.Sums.Pos))

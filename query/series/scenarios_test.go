@@ -92,7 +92,7 @@ func TestAlign(t *testing.T) {
 	t.Run("derived", check)
 	r.Exec("TRUNCATE TABLE " + sql.QuotedTable(r.DB.Database, "cpu.series"))
 	t.Run("the list of series lost", check)
-	if err := derived.Of(r.DB).DropAll(t.Context(), &r.Topic, r.Reg.Dropped("cpu")); err != nil {
+	if err := derived.Of(r.DB).DropAll(t.Context(), &r.Topic, r.Reg.DerivedDropper("cpu")); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("all derived lost", check)

@@ -28,7 +28,7 @@ func TestStaleList(t *testing.T) {
 	if was.Series == 0 || was.Stored.Head <= was.Series {
 		t.Fatalf("%+v", was)
 	}
-	if err := derived.Of(r.DB).Drop(t.Context(), first.ref(), r.Reg.Dropped("cpu")); err != nil { // as an erasure does
+	if err := derived.Of(r.DB).Drop(t.Context(), first.ref(), r.Reg.DerivedDropper("cpu")); err != nil { // as an erasure does
 		t.Fatal(err)
 	}
 	if err := derived.Of(r.DB).FillSeries(t.Context(), &r.Topic, first.ref(), was.Series, was.Series, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {

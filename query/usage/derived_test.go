@@ -132,7 +132,7 @@ func TestStaleDerivedState(t *testing.T) {
 				t.Fatal(err)
 			}
 			was := d.Shards[diff.ref()]
-			if err := derived.Of(r.DB).Drop(t.Context(), diff.ref(), r.Reg.Dropped("usage")); err != nil {
+			if err := derived.Of(r.DB).Drop(t.Context(), diff.ref(), r.Reg.DerivedDropper("usage")); err != nil {
 				t.Fatal(err)
 			}
 			if err := derived.Of(r.DB).ExamineRepeats(t.Context(), &r.Topic, diff.ref(), was.Epoch, was.Examined, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {
@@ -165,7 +165,7 @@ func TestErasedFirst(t *testing.T) {
 	if err := r.DB.DropShard(t.Context(), first.ref()); err != nil {
 		t.Fatal(err)
 	}
-	if err := derived.Of(r.DB).Drop(t.Context(), first.ref(), r.Reg.Dropped("usage")); err != nil {
+	if err := derived.Of(r.DB).Drop(t.Context(), first.ref(), r.Reg.DerivedDropper("usage")); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("0 7 %d 1 0", 7*(req.To.UnixMilli()-again.ms))
@@ -277,14 +277,14 @@ func TestCopyOfADroppedDiff(t *testing.T) {
 	r.round("")
 	check("another copy examined")
 	for _, ref := range []schemas.ShardRef{copied.ref(), stays.ref(), late.ref()} {
-		if err := derived.Of(r.DB).Drop(t.Context(), ref, r.Reg.Dropped("usage")); err != nil {
+		if err := derived.Of(r.DB).Drop(t.Context(), ref, r.Reg.DerivedDropper("usage")); err != nil {
 			t.Fatal(err)
 		}
 		check(fmt.Sprint("derived of ", ref, " dropped"))
 		r.round("")
 		check(fmt.Sprint(ref, " derived again"))
 	}
-	if err := derived.Of(r.DB).DropAll(t.Context(), &r.Topic, r.Reg.Dropped("usage")); err != nil {
+	if err := derived.Of(r.DB).DropAll(t.Context(), &r.Topic, r.Reg.DerivedDropper("usage")); err != nil {
 		t.Fatal(err)
 	}
 	check("all derived dropped")

@@ -72,7 +72,7 @@ func TestCopiesInTheirLanes(t *testing.T) {
 				if round == 2 { // as an erasure that takes a shard whole does
 					gone := r.Shards()[rng.IntN(len(r.Shards()))]
 					r.Exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", sql.QuotedTable(r.DB.Database, "audit"), gone.PartitionID()))
-					if err := derived.Of(r.DB).Drop(t.Context(), gone, r.Reg.Dropped("audit")); err != nil {
+					if err := derived.Of(r.DB).Drop(t.Context(), gone, r.Reg.DerivedDropper("audit")); err != nil {
 						t.Fatal(err)
 					}
 					delete(stored, gone)

@@ -99,7 +99,7 @@ func (r *rig) step(s *step) {
 	case s.do == "lose-sums":
 		r.Exec("ALTER TABLE " + sql.QuotedTable(r.DB.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
 	case s.do == "lose-repeats":
-		if err := derived.Of(r.DB).Drop(r.T.Context(), refs[s.pick%len(refs)], r.Reg.Dropped("usage")); err != nil {
+		if err := derived.Of(r.DB).Drop(r.T.Context(), refs[s.pick%len(refs)], r.Reg.DerivedDropper("usage")); err != nil {
 			r.T.Fatal(err)
 		}
 	case s.do == "read":

@@ -24,7 +24,7 @@
 //
 // A schedule is made of a seed. A run that goes wrong returns the step and both answers.
 //
-// Retention looks and drops in two steps, as registry.Retained has it: it looks whether the shard
+// Retention looks and drops in two steps, as registry.DerivedDropper has it: it looks whether the shard
 // is summed and the others are examined as far as they had rows when it first looked, and drops
 // if no drop of what was derived took a lease meanwhile. What the shard counted when it looked
 // stays so, and so do the copies that were known. A copy that comes between the two is as one

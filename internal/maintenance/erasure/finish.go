@@ -45,7 +45,7 @@ func (x *Eraser) finish(ctx context.Context, t *ledger.ErasureRecord) error {
 	if entry.Gone() {
 		receipt.Kept, err = x.removeSums(ctx, &e, &entry)
 	} else {
-		err = derived.Of(x.cfg.DB).Drop(ctx, entry.Ref(), x.cfg.Registry.Dropped(entry.Topic))
+		err = derived.Of(x.cfg.DB).Drop(ctx, entry.Ref(), x.cfg.Registry.DerivedDropper(entry.Topic))
 	}
 	if err != nil {
 		return err

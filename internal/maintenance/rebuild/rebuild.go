@@ -174,7 +174,7 @@ func Derived(ctx context.Context, cfg Config, topic string, dry bool) (emptied [
 	if dry {
 		return emptied, nil
 	}
-	return emptied, derived.Of(cfg.DB).DropAll(ctx, &t, cfg.Registry.Dropped(topic))
+	return emptied, derived.Of(cfg.DB).DropAll(ctx, &t, cfg.Registry.DerivedDropper(topic))
 }
 
 // Run rebuilds a topic's table, or ends a rebuild that was killed. dropOld drops the
@@ -360,7 +360,7 @@ func (r *rebuild) keep(ctx context.Context, dropOld bool) error {
 		return errors.Join(fmt.Errorf("rebuild: %w: %s is not the old table of %s any more; does another rebuild run? Look with --dry-run", ErrDiffers, r.fresh, r.topic.Name), err)
 	}
 	// Rows that the old table lacked stand at positions that were examined and summed.
-	if err := derived.Of(r.cfg.DB).DropAll(ctx, &r.topic, r.cfg.Registry.Dropped(r.topic.Name)); err != nil {
+	if err := derived.Of(r.cfg.DB).DropAll(ctx, &r.topic, r.cfg.Registry.DerivedDropper(r.topic.Name)); err != nil {
 		return err
 	}
 	if dropOld {

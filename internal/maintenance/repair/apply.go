@@ -79,16 +79,16 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	case Store:
 		return r.store(ctx, a)
 	case DropCopies:
-		return errors.Join(r.db.DropCopies(ctx, a.ref, a.lo, a.hi), derived.Of(r.db).Drop(ctx, a.ref, r.reg.Dropped(a.Topic)))
+		return errors.Join(r.db.DropCopies(ctx, a.ref, a.lo, a.hi), derived.Of(r.db).Drop(ctx, a.ref, r.reg.DerivedDropper(a.Topic)))
 	case DropStrange:
 		return r.dropStrange(ctx, a)
 	case DropMoved:
-		return errors.Join(r.dropMoved(ctx, a), derived.Of(r.db).Drop(ctx, a.ref, r.reg.Dropped(a.Topic)))
+		return errors.Join(r.dropMoved(ctx, a), derived.Of(r.db).Drop(ctx, a.ref, r.reg.DerivedDropper(a.Topic)))
 	case Insert:
 		if err := r.insert(ctx, a); err != nil {
-			return errors.Join(err, derived.Of(r.db).DropDoubted(ctx, a.ref, r.reg.Dropped(a.Topic)))
+			return errors.Join(err, derived.Of(r.db).DropDoubted(ctx, a.ref, r.reg.DerivedDropper(a.Topic)))
 		}
-		return derived.Of(r.db).Drop(ctx, a.ref, r.reg.Dropped(a.Topic))
+		return derived.Of(r.db).Drop(ctx, a.ref, r.reg.DerivedDropper(a.Topic))
 	case Acknowledge:
 		return r.complete(ctx, a)
 	case CorrectShard:

@@ -356,7 +356,7 @@ func TestRetentionWaitsForWhatIsDerived(t *testing.T) {
 	_, due := s.Due(&r.Topic)
 	j, err := New(t.Context(), r.Servers.NC(), Config{Registry: r.Registry, DB: r.DB, Now: func() time.Time { return due.Add(1) }, Crash: func(point string) {
 		if point == "janitor.derived" {
-			if err := r.Registry.Dropped("app").While(t.Context(), func(context.Context, map[schemas.ShardRef]bool) error { return nil }); err != nil {
+			if err := r.Registry.DerivedDropper("app").While(t.Context(), func(context.Context, map[schemas.ShardRef]bool) error { return nil }); err != nil {
 				t.Error(err)
 			}
 		}

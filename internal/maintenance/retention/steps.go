@@ -79,7 +79,7 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 	cfg := &j.cfg
 	if e.Status == registry.Closed {
 		// Read before what is derived: what drops that changes it.
-		seen, err := cfg.Registry.Rederiving(ctx, t.Name)
+		seen, err := cfg.Registry.DerivedDrops(ctx, t.Name)
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 		return err
 	}
 	cfg.Crash("janitor.after-clear")
-	if err := derived.Of(cfg.DB).Drop(ctx, e.Ref(), cfg.Registry.Dropped(e.Topic)); err != nil {
+	if err := derived.Of(cfg.DB).Drop(ctx, e.Ref(), cfg.Registry.DerivedDropper(e.Topic)); err != nil {
 		return err
 	}
 	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// Dropped is what retention does to the shards of a topic: of those whose rows it dropped, or
-// is dropping, the sums are all that stays.
-type Dropped interface {
+// Dropper knows of which shards of a topic retention dropped the rows, or is dropping them: the sums are
+// all that stays of those. The registry's is registry.DerivedDropper.
+type Dropper interface {
 	// While runs drop with those shards. None is added to them while drop runs, nor after it
 	// before what it dropped is derived again.
 	While(ctx context.Context, drop func(ctx context.Context, gone map[schemas.ShardRef]bool) error) error
@@ -28,8 +28,8 @@ func (db Tables) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
 
 // DropSums drops a shard's sums; they are filled again. Those of a shard that retention dropped
 // stay.
-func (db Tables) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
-	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
+func (db Tables) DropSums(ctx context.Context, ref schemas.ShardRef, dropper Dropper) error {
+	return dropper.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
 		if gone[ref] {
 			return nil
 		}
@@ -44,23 +44,23 @@ func (db Tables) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Dro
 //
 // What cannot be derived again stays: all of shards that retention dropped, and the marks of
 // copies whose event that counts was in one. The marks of the shard's rows that are gone go.
-func (db Tables) Drop(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
-	return db.dropOne(ctx, ref, dropped, func(other schemas.ShardRef) bool { return other != ref })
+func (db Tables) Drop(ctx context.Context, ref schemas.ShardRef, dropper Dropper) error {
+	return db.dropOne(ctx, ref, dropper, func(other schemas.ShardRef) bool { return other != ref })
 }
 
 // DropDoubted is Drop of a shard of which rows may be lost and come back: the marks of
 // those stay too, when the event that counts was in a shard that retention dropped.
-func (db Tables) DropDoubted(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
-	return db.dropOne(ctx, ref, dropped, func(schemas.ShardRef) bool { return true })
+func (db Tables) DropDoubted(ctx context.Context, ref schemas.ShardRef, dropper Dropper) error {
+	return db.dropOne(ctx, ref, dropper, func(schemas.ShardRef) bool { return true })
 }
 
 // dropOne is Drop. lost says of which shards rows may come back.
-func (db Tables) dropOne(ctx context.Context, ref schemas.ShardRef, dropped Dropped, lost func(schemas.ShardRef) bool) error {
+func (db Tables) dropOne(ctx context.Context, ref schemas.ShardRef, dropper Dropper, lost func(schemas.ShardRef) bool) error {
 	state, err := db.TableState(ctx, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats))
 	if err != nil || !state.Exists {
 		return err
 	}
-	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
+	return dropper.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
 		if gone[ref] {
 			return nil
 		}
@@ -77,8 +77,8 @@ func (db Tables) dropOne(ctx context.Context, ref schemas.ShardRef, dropped Drop
 
 // DropAll empties what was derived from a topic's rows, of which a rebuild may have
 // brought others. All of it is derived again; what cannot be stays, as in Drop.
-func (db Tables) DropAll(ctx context.Context, t *schemas.Topic, dropped Dropped) error {
-	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
+func (db Tables) DropAll(ctx context.Context, t *schemas.Topic, dropper Dropper) error {
+	return dropper.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
 		if err := db.derivedEnded(ctx, t.Name); err != nil {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 )
 
 // seen reads which drops are under way of what is derived from topic app.
-func seen(t *testing.T, r *Registry) Rederiving {
+func seen(t *testing.T, r *Registry) DerivedDrops {
 	t.Helper()
-	d, err := r.Rederiving(t.Context(), "app")
+	d, err := r.DerivedDrops(t.Context(), "app")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,12 +35,12 @@ func TestWhile(t *testing.T) {
 	if closed, err := r.Close(ctx, s, 100, noon.UnixNano(), noon.UnixNano()); err != nil || !closed {
 		t.Fatalf("%v, %v", closed, err)
 	}
-	mark := func(seen Rederiving) error {
+	mark := func(seen DerivedDrops) error {
 		_, err := r.MarkDropping(ctx, s.Ref(), seen, 100, "kept 1 days", noon)
 		return err
 	}
 	type shards = map[schemas.ShardRef]bool
-	dropped, before := r.Dropped(s.Topic), seen(t, r)
+	dropped, before := r.DerivedDropper(s.Topic), seen(t, r)
 	nothing := func(context.Context, shards) error { return nil }
 	drops := 0
 	err = dropped.While(ctx, func(ctx context.Context, gone shards) error {
@@ -70,12 +70,12 @@ func TestWhile(t *testing.T) {
 	if err := dropped.While(ctx, func(context.Context, shards) error { return context.Canceled }); !errors.Is(err, context.Canceled) {
 		t.Errorf("a drop that fails: %v", err)
 	}
-	if failed := seen(t, r); !errors.Is(mark(failed), ErrConflict) || len(failed.live(time.Now())) != 1 || len(failed.live(time.Now().Add(rederiveLapse))) != 0 {
+	if failed := seen(t, r); !errors.Is(mark(failed), ErrConflict) || len(failed.live(time.Now())) != 1 || len(failed.live(time.Now().Add(derivedDropLapse))) != 0 {
 		t.Errorf("after a drop that failed: %v", failed.Drops)
 	}
-	if _, err := dropped.amend(ctx, func(d *Rederiving) bool {
+	if _, err := dropped.amend(ctx, func(d *DerivedDrops) bool {
 		for of := range d.Drops {
-			d.Drops[of] = time.Now().Add(-rederiveLapse)
+			d.Drops[of] = time.Now().Add(-derivedDropLapse)
 		}
 		return true
 	}); err != nil {
@@ -103,11 +103,11 @@ func TestRenewed(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(2*rederiveLapse + 1):
+			case <-time.After(2*derivedDropLapse + 1):
 				return nil
 			}
 		})
-		if want := int(2 * rederiveLapse / rederiveBeat); err != nil || renewals != want {
+		if want := int(2 * derivedDropLapse / derivedDropBeat); err != nil || renewals != want {
 			t.Errorf("%d renewals of %d, %v", renewals, want, err)
 		}
 		began := time.Now()
@@ -119,7 +119,7 @@ func TestRenewed(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		if took := time.Since(began); !errors.Is(err, away) || !errors.Is(err, context.Canceled) || took != rederiveTime {
+		if took := time.Since(began); !errors.Is(err, away) || !errors.Is(err, context.Canceled) || took != derivedDropTime {
 			t.Errorf("without a renewal given up after %s: %v", took, err)
 		}
 	})

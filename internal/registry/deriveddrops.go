@@ -12,18 +12,18 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// A drop holds a lease, which it renews every rederiveBeat. Without a renewal it is given up after
-// rederiveTime, and after rederiveLapse its lease no longer keeps retention waiting. What is
+// A drop holds a lease, which it renews every derivedDropBeat. Without a renewal it is given up after
+// derivedDropTime, and after derivedDropLapse its lease no longer keeps retention waiting. What is
 // between the two is for a statement that was sent before: ClickHouse waits 120 s at most for
 // the merges of a partition (lock_acquire_timeout), and clocks differ.
 const (
-	rederiveBeat  = 10 * time.Second
-	rederiveTime  = 40 * time.Second
-	rederiveLapse = 3 * time.Minute
+	derivedDropBeat  = 10 * time.Second
+	derivedDropTime  = 40 * time.Second
+	derivedDropLapse = 3 * time.Minute
 )
 
-// Rederiving are the drops under way of what is derived from a topic's rows.
-type Rederiving struct {
+// DerivedDrops are the drops under way of what is derived from a topic's rows.
+type DerivedDrops struct {
 	// Drops are when each renewed its lease.
 	Drops map[string]time.Time `json:"drops,omitempty"`
 
@@ -32,32 +32,33 @@ type Rederiving struct {
 }
 
 // live are the leases that have not lapsed.
-func (d *Rederiving) live(now time.Time) map[string]time.Time {
+func (d *DerivedDrops) live(now time.Time) map[string]time.Time {
 	out := maps.Clone(d.Drops)
-	maps.DeleteFunc(out, func(_ string, at time.Time) bool { return now.Sub(at) >= rederiveLapse })
+	maps.DeleteFunc(out, func(_ string, at time.Time) bool { return now.Sub(at) >= derivedDropLapse })
 	return out
 }
 
-// Rederiving reads the drops under way of what is derived from a topic's rows; see Retained.
-func (r *Registry) Rederiving(ctx context.Context, topic string) (Rederiving, error) {
-	d := Rederiving{topic: topic}
-	rev, err := r.get(ctx, schemas.RederivingKey(topic), &d)
+// DerivedDrops reads the drops under way of what is derived from a topic's rows. Retention reads it before
+// it looks whether a shard may go; see DerivedDropper.While.
+func (r *Registry) DerivedDrops(ctx context.Context, topic string) (DerivedDrops, error) {
+	d := DerivedDrops{topic: topic}
+	rev, err := r.get(ctx, schemas.DerivedDropsKey(topic), &d)
 	d.rev = rev
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) { // none was ever begun
 		err = nil
 	}
 	return d, err
 }
 
-// Retained is which shards of a topic are dropped, or about to be, and keeps retention from
-// dropping others.
-type Retained struct {
+// DerivedDropper keeps retention from dropping shards of a topic while what is derived from the
+// topic's rows is dropped.
+type DerivedDropper struct {
 	r     *Registry
 	topic string
 }
 
-// Dropped is the Retained of a topic.
-func (r *Registry) Dropped(topic string) Retained { return Retained{r, topic} }
+// DerivedDropper returns that of a topic.
+func (r *Registry) DerivedDropper(topic string) DerivedDropper { return DerivedDropper{r, topic} }
 
 // While drops what is derived from rows of the topic, while retention drops none. gone are the
 // shards whose rows it dropped before, or is dropping. A lease in the topic's entry of drops
@@ -73,7 +74,7 @@ func (r *Registry) Dropped(topic string) Retained { return Retained{r, topic} }
 // Each drop has a lease of its own. That of a drop which failed or died stays until it lapses: what
 // it sent last may still run. What remains is a process that stops for longer than that just
 // before it sends a statement.
-func (d Retained) While(ctx context.Context, drop func(ctx context.Context, gone map[schemas.ShardRef]bool) error) error {
+func (d DerivedDropper) While(ctx context.Context, drop func(ctx context.Context, gone map[schemas.ShardRef]bool) error) error {
 	token := fmt.Sprintf("%016x", rand.Uint64())
 	if err := d.renew(ctx, token); err != nil {
 		return err
@@ -86,7 +87,7 @@ func (d Retained) While(ctx context.Context, drop func(ctx context.Context, gone
 	if err != nil {
 		return fmt.Errorf("dropping what is derived from topic %q: %w", d.topic, err)
 	}
-	_, err = d.amend(ctx, func(m *Rederiving) bool {
+	_, err = d.amend(ctx, func(m *DerivedDrops) bool {
 		_, held := m.Drops[token]
 		delete(m.Drops, token)
 		return held
@@ -94,13 +95,13 @@ func (d Retained) While(ctx context.Context, drop func(ctx context.Context, gone
 	return err
 }
 
-func (d Retained) amend(ctx context.Context, f func(*Rederiving) bool) (Rederiving, error) {
-	return amend(ctx, d.r, func() (Rederiving, error) { return d.r.Rederiving(ctx, d.topic) }, f)
+func (d DerivedDropper) amend(ctx context.Context, f func(*DerivedDrops) bool) (DerivedDrops, error) {
+	return amend(ctx, d.r, func() (DerivedDrops, error) { return d.r.DerivedDrops(ctx, d.topic) }, f)
 }
 
 // renew takes a lease, or renews it.
-func (d Retained) renew(ctx context.Context, token string) error {
-	_, err := d.amend(ctx, func(m *Rederiving) bool {
+func (d DerivedDropper) renew(ctx context.Context, token string) error {
+	_, err := d.amend(ctx, func(m *DerivedDrops) bool {
 		now := time.Now().UTC()
 		if m.Drops = m.live(now); m.Drops == nil {
 			m.Drops = map[string]time.Time{}
@@ -112,13 +113,13 @@ func (d Retained) renew(ctx context.Context, token string) error {
 }
 
 // renewed runs drop and renews its lease meanwhile. It ends drop's context when that could not be
-// done for rederiveTime.
+// done for derivedDropTime.
 func renewed(ctx context.Context, renew, drop func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil) // where drop panics
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick, last := time.NewTicker(rederiveBeat), time.Now()
+		tick, last := time.NewTicker(derivedDropBeat), time.Now()
 		defer tick.Stop()
 		for {
 			select {
@@ -127,13 +128,13 @@ func renewed(ctx context.Context, renew, drop func(context.Context) error) error
 			case <-tick.C:
 			}
 			began := time.Now()
-			bounded, cancel := context.WithDeadline(ctx, last.Add(rederiveTime))
+			bounded, cancel := context.WithDeadline(ctx, last.Add(derivedDropTime))
 			err := renew(bounded)
 			cancel()
 			if err == nil {
 				last = began
-			} else if time.Since(last) >= rederiveTime {
-				end(fmt.Errorf("given up because its lease in the registry could not be renewed for %s: %w", rederiveTime, err))
+			} else if time.Since(last) >= derivedDropTime {
+				end(fmt.Errorf("given up because its lease in the registry could not be renewed for %s: %w", derivedDropTime, err))
 				return
 			}
 		}
