@@ -2,9 +2,7 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -35,49 +33,6 @@ func (r *Registry) End(ctx context.Context, stream string) (checkpoint.StreamEnd
 // process was faster.
 func (r *Registry) SaveEnd(ctx context.Context, end checkpoint.StreamEnd, rev uint64) error {
 	return r.commit(ctx, &change{key: schemas.EndKey(end.Stream), rev: rev, v: &end})
-}
-
-// LaneCopy is what is to be kept of a lane's checkpoint.
-type LaneCopy struct {
-	Topic, Lane string
-	Checkpoint  checkpoint.Checkpoint
-}
-
-// maxCopies bounds the entries of one commit.
-const maxCopies = 200
-
-// SaveCopies keeps copies of checkpoints, over whatever is there: a router that lost its
-// lane and writes late leaves an older one, which tells less and nothing wrong.
-func (r *Registry) SaveCopies(ctx context.Context, copies []LaneCopy) error {
-	changes := make([]*change, len(copies))
-	for i := range copies {
-		changes[i] = &change{key: schemas.CopyKey(copies[i].Topic, copies[i].Lane), any: true, v: &copies[i].Checkpoint}
-	}
-	return r.commitAll(ctx, changes)
-}
-
-// Copy is the copy of a lane's checkpoint; the zero Checkpoint when there is none that
-// can be read.
-func (r *Registry) Copy(ctx context.Context, topic, lane string) (checkpoint.Checkpoint, error) {
-	var cp checkpoint.Checkpoint
-	_, err := r.get(ctx, schemas.CopyKey(topic, lane), &cp)
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) {
-		return checkpoint.Checkpoint{}, nil
-	}
-	return cp, err
-}
-
-// Copies are the copies of a topic's checkpoints, by lane token.
-func (r *Registry) Copies(ctx context.Context, topic string) (map[string]checkpoint.Checkpoint, error) {
-	out := map[string]checkpoint.Checkpoint{}
-	err := r.scan(ctx, schemas.CopyKeys(topic), func(key string, _ uint64, value []byte) error {
-		var cp checkpoint.Checkpoint
-		if json.Unmarshal(value, &cp) == nil {
-			out[key[strings.LastIndexByte(key, '.')+1:]] = cp
-		}
-		return nil
-	})
-	return out, err
 }
 
 // EndCut compares EVENTS with its end as last noted; see streams.EndCut.
@@ -111,6 +66,7 @@ func (r *Registry) routedDespite(ctx context.Context, upTo uint64) (routed uint6
 		for _, cp := range now {
 			for _, c := range cp.Cuts {
 				if c.Both && cp.Front == "" {
+					// The lane was routed up to To (checkpoint.Cut). Nothing above upTo, the end as noted, is asked.
 					routed = max(routed, min(c.To, upTo))
 				}
 			}
