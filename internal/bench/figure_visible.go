@@ -97,7 +97,7 @@ func (s *Suite) watchMarks(ctx context.Context, cfg *Config) (byQuery, bySQL sam
 		defer done()
 		err = errors.Join(err, p.Close(closing))
 	}()
-	phase := func(name string, from int, seen sight) (v samples, err error) {
+	phase := func(name string, from int, seen awaitMark) (v samples, err error) {
 		var (
 			wg sync.WaitGroup
 			mu sync.Mutex
@@ -140,11 +140,11 @@ func (s *Suite) watchMarks(ctx context.Context, cfg *Config) (byQuery, bySQL sam
 	return byQuery, bySQL, err
 }
 
-// sight waits until a mark is there.
-type sight func(ctx context.Context, at time.Time, trace string) error
+// awaitMark waits until a mark is there.
+type awaitMark func(ctx context.Context, at time.Time, trace string) error
 
 // seenByQuery asks for each mark by itself, again and again.
-func (c *Config) seenByQuery(r *query.Reader) sight {
+func (c *Config) seenByQuery(r *query.Reader) awaitMark {
 	readers := semaphore.NewWeighted(markReaders)
 	ask := func(ctx context.Context, at time.Time, trace string) (uint64, error) {
 		if err := readers.Acquire(ctx, 1); err != nil {
@@ -185,7 +185,7 @@ func (c *Config) askBySQL(ctx context.Context, waiting map[string]time.Time) (ma
 
 // mark publishes one event and waits until it is seen. One that is not accepted, or not
 // seen, in time counts as markTimeout.
-func mark(ctx context.Context, p *producer.Producer, i int, seen sight) (time.Duration, error) {
+func mark(ctx context.Context, p *producer.Producer, i int, seen awaitMark) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
 	trace, at := fmt.Sprintf("mark%028d", i), time.Now()

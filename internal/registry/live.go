@@ -32,7 +32,7 @@ func (r *Registry) ListMembers(ctx context.Context, role string) ([]Member, erro
 		if err != nil || time.Since(lease.Created()) >= LeaseExpiry {
 			continue
 		}
-		var s sight
+		var s leaseValue
 		_ = json.Unmarshal(lease.Value(), &s) // another's: it says nothing
 		live = append(live, Member{role, key[prefix:], s.Host, s.PID})
 	}

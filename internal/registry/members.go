@@ -126,7 +126,7 @@ func (m *Members) beat(ctx context.Context) {
 	defer cancel()
 	m.answer()
 	lease := schemas.KVSubject(schemas.LeaseKey(m.role, m.self))
-	if _, err := m.reg.js.Publish(ctx, lease, []byte(m.sight()), jetstream.WithMsgTTL(forgetAfter)); err != nil {
+	if _, err := m.reg.js.Publish(ctx, lease, []byte(m.leaseValue()), jetstream.WithMsgTTL(forgetAfter)); err != nil {
 		return
 	}
 	leases, err := m.read(ctx)

@@ -16,8 +16,8 @@ import (
 // A member says in its lease up to which revision of the registry it goes by the topics, so that a change of them can be
 // waited for until all live members have it.
 
-// sight is what a lease says.
-type sight struct {
+// leaseValue is what a lease says.
+type leaseValue struct {
 	Seen uint64 `json:"seen"`
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
@@ -27,10 +27,10 @@ type sight struct {
 // publishes it.
 func (m *Members) Saw(rev uint64) { m.sawUpTo.Store(rev) }
 
-// sight is this member's lease.
-func (m *Members) sight() string {
+// leaseValue is what this member's lease says.
+func (m *Members) leaseValue() string {
 	host, _ := os.Hostname() // for people: empty is possible
-	data, err := json.Marshal(sight{Seen: m.sawUpTo.Load(), Host: host, PID: os.Getpid()})
+	data, err := json.Marshal(leaseValue{Seen: m.sawUpTo.Load(), Host: host, PID: os.Getpid()})
 	if err != nil {
 		return "{}" // it cannot be: numbers and texts
 	}
@@ -86,7 +86,7 @@ func (r *Registry) AwaitSeen(ctx context.Context, role string, rev uint64, withi
 		var behind []Member
 		prefix, now := len(schemas.LeaseKeys(role))-1, time.Now()
 		err := r.scan(ctx, schemas.LeaseKeys(role), func(key string, at uint64, value []byte) error {
-			var s sight
+			var s leaseValue
 			_ = json.Unmarshal(value, &s) // another's: it has seen nothing
 			if s.Seen >= rev {
 				return nil

@@ -45,7 +45,7 @@ var Documents = &Kind{
 	},
 	Newest:  newestDocuments,
 	Meant:   meantDocuments,
-	Compare: func(s *Sight, l *Last, row *Row) string { return compareDocument(s, l, documentRow(row)) },
+	Compare: func(s *TopicState, l *Last, row *Row) string { return compareDocument(s, l, documentRow(row)) },
 	Clear:   clearDocument,
 	Fate: func(r *Record, row *Row) Fate {
 		if r == nil && documentRow(row).Op != schemas.OpRemoved || r != nil && row.Seq > r.Row {
@@ -118,7 +118,7 @@ func unlessNoTable(err error) error {
 	return err
 }
 
-func compareDocument(s *Sight, l *Last, n *version) string {
+func compareDocument(s *TopicState, l *Last, n *version) string {
 	const front = schemas.StreamDocs
 	r := l.Document()
 	switch {

@@ -32,7 +32,7 @@ type Kind struct {
 	// Meant lists up to n keys of a topic's lane, or of the listed ones, with rows that fulfil a condition, after one.
 	Meant func(ctx context.Context, db *tables.DB, t *schemas.Topic, lane int, subjects []string, c tables.Condition, after *Meant, n int) ([]Meant, error)
 	// Compare compares a key's last record with its newest row, nil for none. It says what is wrong, Equal or Waiting.
-	Compare func(s *Sight, last *Last, row *Row) string
+	Compare func(s *TopicState, last *Last, row *Row) string
 
 	// Clear decides what an erasure does next with a key that it means, by the key's last record. Up to the fence all is stored.
 	Clear func(t *schemas.Topic, last *Last, m *Meant, fence uint64) Clearing
@@ -164,8 +164,8 @@ type Clearing struct {
 	Again bool
 }
 
-// Sight is what is known while a front is compared.
-type Sight struct {
+// TopicState is what is known of a topic while its front is compared.
+type TopicState struct {
 	Topic *schemas.Topic
 	UpTo  map[int]uint64 // how far each lane is stored
 	Now   time.Time

@@ -44,7 +44,7 @@ var Timers = &Kind{
 	},
 	Newest: newestTimers,
 	Meant:  meantTimers,
-	Compare: func(s *Sight, l *Last, row *Row) string {
+	Compare: func(s *TopicState, l *Last, row *Row) string {
 		return compareTimer(s, l.Timer(), timerRow(row))
 	},
 	Clear:    clearTimer,
@@ -85,7 +85,7 @@ func timerIDs(subjects []string) []string {
 }
 
 // compareTimer: retention may have taken rows that are older than the topic keeps.
-func compareTimer(s *Sight, r *timer.Record, n *transition) string {
+func compareTimer(s *TopicState, r *timer.Record, n *transition) string {
 	const front = schemas.StreamTimers
 	switch {
 	case r == nil && (n == nil || n.Op.State().Over()):
@@ -107,7 +107,7 @@ func compareTimer(s *Sight, r *timer.Record, n *transition) string {
 }
 
 // compareTimerRow compares a record with its row.
-func compareTimerRow(s *Sight, r *timer.Record, n *transition) string {
+func compareTimerRow(s *TopicState, r *timer.Record, n *transition) string {
 	switch {
 	case n.Op != r.Op || n.Life != r.Life.String() || n.Revision != r.Revision || n.Attempt != r.Attempt || n.Due != r.Due || n.Changed != r.Changed:
 		return fmt.Sprintf("record %d is another one in ClickHouse than in %s", r.Seq, schemas.StreamTimers)
@@ -118,6 +118,6 @@ func compareTimerRow(s *Sight, r *timer.Record, n *transition) string {
 }
 
 // pastKeep reports whether retention may have taken what happened at a time, unix ns.
-func pastKeep(s *Sight, ns int64) bool {
+func pastKeep(s *TopicState, ns int64) bool {
 	return s.Topic.KeepDays > 0 && s.Topic.PastKeep(schemas.MonthOf(ns), s.Now)
 }

@@ -47,7 +47,7 @@ func TestCompareTimer(t *testing.T) {
 		"dropped by retention":     {&keeping, ancient, nil, Equal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := compareTimer(&Sight{Topic: c.t, UpTo: upTo, Now: now}, c.r, c.n)
+			got := compareTimer(&TopicState{Topic: c.t, UpTo: upTo, Now: now}, c.r, c.n)
 			if got != c.want && (c.want == Equal || c.want == Waiting || !strings.Contains(got, c.want)) {
 				t.Errorf("%s: %q, expected %q", name, got, c.want)
 			}

@@ -104,11 +104,11 @@ type Runner struct {
 
 	mu      sync.Mutex
 	running map[string]*Task
-	seen    map[string]sight
+	seen    map[string]firstSeen
 }
 
-// sight is when an entry was first seen as it is.
-type sight struct {
+// firstSeen is when an entry was first seen as it is.
+type firstSeen struct {
 	at      time.Time
 	updated time.Time
 }
@@ -126,7 +126,7 @@ func New(cfg Config) *Runner {
 			*d.is = d.or
 		}
 	}
-	return &Runner{cfg: cfg, nudge: make(chan struct{}, 1), running: map[string]*Task{}, seen: map[string]sight{}}
+	return &Runner{cfg: cfg, nudge: make(chan struct{}, 1), running: map[string]*Task{}, seen: map[string]firstSeen{}}
 }
 
 // Run carries out jobs until ctx ends. Then those under way go back into the queue.
@@ -191,7 +191,7 @@ func (r *Runner) mayTake(j *Job) bool {
 		if len(r.seen) > registry.MaxJobs {
 			clear(r.seen)
 		}
-		r.seen[j.ID] = sight{time.Now(), j.UpdatedAt}
+		r.seen[j.ID] = firstSeen{time.Now(), j.UpdatedAt}
 		return false
 	}
 	return time.Since(s.at) >= r.cfg.Gone

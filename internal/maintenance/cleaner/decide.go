@@ -11,8 +11,8 @@ const (
 	purge              // its messages up to a sequence are purged
 )
 
-// sight is what a walk saw of a key.
-type sight struct {
+// keyState is what a walk found of a key.
+type keyState struct {
 	// seen are the sequences of its records that the walk met, in order: they are old enough.
 	seen []uint64
 	// stored: each of them has its row in ClickHouse.
@@ -29,7 +29,7 @@ type sight struct {
 // the walk went to what is no longer hot; else to what is settled. What it says holds as
 // long as the key's last message is the one seen: writes expect it, and a purge
 // ends at what was seen.
-func decide(s *sight, cold bool) (act, uint64) {
+func decide(s *keyState, cold bool) (act, uint64) {
 	newest := s.seen[len(s.seen)-1]
 	switch {
 	case s.last == 0:

@@ -40,6 +40,6 @@
 // as it was, or done. A writer that read a record before it became a stub is
 // refused, and reads again. ClickHouse away: nothing leaves. A record without a row
 // became a dead letter, or its row was lost: its key stays as it is, and is looked at
-// again within the hour. With more than 10,000 of those the lane stops (ErrHeld).
+// again within the hour. With more than 10,000 of those the lane stops (ErrNoRow).
 // A full front takes stubs one by one when it takes no batch.
 package cleaner

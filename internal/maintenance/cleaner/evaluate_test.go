@@ -10,29 +10,29 @@ import (
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		s    sight
+		s    keyState
 		cold bool
 		want act
 		upTo uint64
 	}{
-		"cold":                                   {s: sight{seen: []uint64{5}, stored: true, last: 5}, cold: true, want: stub},
-		"cold, with older versions":              {s: sight{seen: []uint64{3, 5}, stored: true, last: 5}, cold: true, want: stub},
-		"cold, but not stored":                   {s: sight{seen: []uint64{3, 5}, last: 5}, cold: true, want: hold},
-		"a newer version that is hot":            {s: sight{seen: []uint64{3, 5}, stored: true, last: 9}, cold: true, want: purge, upTo: 5},
-		"a newer one, and older not stored":      {s: sight{seen: []uint64{3, 5}, last: 9}, cold: true, want: hold},
-		"removed":                                {s: sight{seen: []uint64{5}, stored: true, last: 5, over: true}, cold: true, want: purge, upTo: 5},
-		"removed, but still hot":                 {s: sight{seen: []uint64{5}, stored: true, last: 5, over: true}, want: leave},
-		"removed, still hot, older versions":     {s: sight{seen: []uint64{3, 5}, stored: true, last: 5, over: true}, want: purge, upTo: 3},
-		"settled, and hot":                       {s: sight{seen: []uint64{5}, stored: true, last: 5}, want: leave},
-		"settled, hot, older versions":           {s: sight{seen: []uint64{3, 5}, stored: true, last: 5}, want: refresh},
-		"settled, and a newer one":               {s: sight{seen: []uint64{3, 5}, stored: true, last: 9}, want: purge, upTo: 5},
-		"covered by a stray":                     {s: sight{seen: []uint64{5}, stored: true, last: 9, misplaced: true}, cold: true, want: hold},
-		"gone meanwhile":                         {s: sight{seen: []uint64{5}, stored: true}, cold: true, want: leave},
-		"leaves whole, not over":                 {s: sight{seen: []uint64{3, 5}, stored: true, last: 5, whole: true}, cold: true, want: leave},
-		"leaves whole, not over, a newer one":    {s: sight{seen: []uint64{3, 5}, stored: true, last: 9, whole: true}, cold: true, want: leave},
-		"leaves whole, a newer one that is over": {s: sight{seen: []uint64{3}, stored: true, last: 9, whole: true, over: true}, cold: true, want: leave},
-		"leaves whole, over":                     {s: sight{seen: []uint64{5}, stored: true, last: 5, whole: true, over: true}, cold: true, want: purge, upTo: 5},
-		"leaves whole, over, still hot":          {s: sight{seen: []uint64{3, 5}, stored: true, last: 5, whole: true, over: true}, want: leave},
+		"cold":                                   {s: keyState{seen: []uint64{5}, stored: true, last: 5}, cold: true, want: stub},
+		"cold, with older versions":              {s: keyState{seen: []uint64{3, 5}, stored: true, last: 5}, cold: true, want: stub},
+		"cold, but not stored":                   {s: keyState{seen: []uint64{3, 5}, last: 5}, cold: true, want: hold},
+		"a newer version that is hot":            {s: keyState{seen: []uint64{3, 5}, stored: true, last: 9}, cold: true, want: purge, upTo: 5},
+		"a newer one, and older not stored":      {s: keyState{seen: []uint64{3, 5}, last: 9}, cold: true, want: hold},
+		"removed":                                {s: keyState{seen: []uint64{5}, stored: true, last: 5, over: true}, cold: true, want: purge, upTo: 5},
+		"removed, but still hot":                 {s: keyState{seen: []uint64{5}, stored: true, last: 5, over: true}, want: leave},
+		"removed, still hot, older versions":     {s: keyState{seen: []uint64{3, 5}, stored: true, last: 5, over: true}, want: purge, upTo: 3},
+		"settled, and hot":                       {s: keyState{seen: []uint64{5}, stored: true, last: 5}, want: leave},
+		"settled, hot, older versions":           {s: keyState{seen: []uint64{3, 5}, stored: true, last: 5}, want: refresh},
+		"settled, and a newer one":               {s: keyState{seen: []uint64{3, 5}, stored: true, last: 9}, want: purge, upTo: 5},
+		"covered by a stray":                     {s: keyState{seen: []uint64{5}, stored: true, last: 9, misplaced: true}, cold: true, want: hold},
+		"gone meanwhile":                         {s: keyState{seen: []uint64{5}, stored: true}, cold: true, want: leave},
+		"leaves whole, not over":                 {s: keyState{seen: []uint64{3, 5}, stored: true, last: 5, whole: true}, cold: true, want: leave},
+		"leaves whole, not over, a newer one":    {s: keyState{seen: []uint64{3, 5}, stored: true, last: 9, whole: true}, cold: true, want: leave},
+		"leaves whole, a newer one that is over": {s: keyState{seen: []uint64{3}, stored: true, last: 9, whole: true, over: true}, cold: true, want: leave},
+		"leaves whole, over":                     {s: keyState{seen: []uint64{5}, stored: true, last: 5, whole: true, over: true}, cold: true, want: purge, upTo: 5},
+		"leaves whole, over, still hot":          {s: keyState{seen: []uint64{3, 5}, stored: true, last: 5, whole: true, over: true}, want: leave},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 func TestDecideKeeps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := sight{
+		s := keyState{
 			seen:   rapid.SliceOfNDistinct(rapid.Uint64Range(1, 20), 1, 5, rapid.ID[uint64]).Draw(t, "seen"),
 			stored: rapid.Bool().Draw(t, "stored"), misplaced: rapid.Bool().Draw(t, "stray"), over: rapid.Bool().Draw(t, "over"), whole: rapid.Bool().Draw(t, "whole"),
 			last: rapid.Uint64Range(0, 20).Draw(t, "last"),

@@ -84,7 +84,7 @@ func (c *Cleaner) steps(ctx context.Context, w *walk, at progress, out *leaving)
 		w.orphans = nil
 		at = next
 		if len(w.held) > maxHeld {
-			return at, fmt.Errorf("cleaner: topic %q, lane %d: %w: more than %d keys; run `almanac verify %s`", w.topic.Name, w.lane, ErrHeld, maxHeld, w.topic.Name)
+			return at, fmt.Errorf("cleaner: topic %q, lane %d: %w: more than %d keys; run `almanac verify %s`", w.topic.Name, w.lane, ErrNoRow, maxHeld, w.topic.Name)
 		}
 		if len(records) < maxSeen {
 			break
@@ -180,7 +180,7 @@ func (c *Cleaner) step(ctx context.Context, w *walk, records []met, upTo uint64,
 // decide decides about a key by its last message, and notes what is to be done; or reports that it
 // takes the body, which a bare message lacks.
 func (c *Cleaner) decide(ctx context.Context, w *walk, seen []met, last *streams.Message, bare bool, places map[uint64]schemas.FrontPlace, out *leaving) (body bool, err error) {
-	s := sight{stored: !w.held[last.Subject], last: last.Sequence, whole: w.kind.Whole()}
+	s := keyState{stored: !w.held[last.Subject], last: last.Sequence, whole: w.kind.Whole()}
 	for _, r := range seen {
 		_, ok := places[r.Row]
 		s.seen, s.stored = append(s.seen, r.Sequence), s.stored && ok

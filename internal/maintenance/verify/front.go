@@ -40,7 +40,7 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 	if !v.fronts || k == nil {
 		return nil
 	}
-	sight, err := v.sight(ctx, t)
+	state, err := v.topicState(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 	var doubt []string
 	note := func(subject string, l records.Last, row *records.Row) {
 		rep.Front.count(k, l.Record, row)
-		switch k.Compare(sight, &l, row) {
+		switch k.Compare(state, &l, row) {
 		case records.Equal:
 		case records.Waiting:
 			rep.Front.Waiting++
@@ -76,17 +76,17 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 	return v.lookAgain(ctx, t, rep, doubt)
 }
 
-// sight is how far the topic is stored now.
-func (v *Verifier) sight(ctx context.Context, t *schemas.Topic) (*records.Sight, error) {
+// topicState is how far the topic is stored now.
+func (v *Verifier) topicState(ctx context.Context, t *schemas.Topic) (*records.TopicState, error) {
 	upTo, err := archived.UpTo(ctx, v.js, v.reg, v.db, t)
-	return &records.Sight{Topic: t, UpTo: upTo, Now: time.Now()}, err
+	return &records.TopicState{Topic: t, UpTo: upTo, Now: time.Now()}, err
 }
 
 // compare compares keys once more: they may have changed meanwhile. What was stored since counts too, so all is
 // read again, the front first. It says what is wrong with those that differ, and counts those that are on their way.
 func (v *Verifier) compare(ctx context.Context, t *schemas.Topic, rep *TopicReport, subjects []string) (map[string]string, error) {
 	k := records.Of(t)
-	sight, err := v.sight(ctx, t)
+	state, err := v.topicState(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (v *Verifier) compare(ctx context.Context, t *schemas.Topic, rep *TopicRepo
 		}
 	}
 	// Read last: what retention takes is marked before it goes.
-	if sight.Shards, err = v.reg.Shards(ctx, t.Name, 0); err != nil {
+	if state.Shards, err = v.reg.Shards(ctx, t.Name, 0); err != nil {
 		return nil, err
 	}
 	ended, err := v.ended(ctx, t)
@@ -114,7 +114,7 @@ func (v *Verifier) compare(ctx context.Context, t *schemas.Topic, rep *TopicRepo
 	wrong := map[string]string{}
 	for _, subject := range subjects {
 		l, row := last[subject], newest[subject]
-		switch why := k.Compare(sight, &l, row); {
+		switch why := k.Compare(state, &l, row); {
 		case why == records.Equal:
 		case why == records.Waiting:
 			rep.Front.Waiting++
