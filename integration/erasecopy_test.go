@@ -165,7 +165,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 		t.Errorf("%+v, %v", proof, err)
 	}
 	// Frames of its time are still there: the entry is kept, unless forced.
-	if err := x.Forget(t.Context(), "app", job.ID, false); !errors.Is(err, erasure.ErrHeld) {
+	if err := x.Forget(t.Context(), "app", job.ID, false); !errors.Is(err, erasure.ErrStillThere) {
 		t.Errorf("forgotten while the streams hold frames of its time: %v", err)
 	}
 	if err := x.Forget(t.Context(), "app", job.ID, true); err != nil {

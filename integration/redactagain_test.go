@@ -46,7 +46,7 @@ func TestRedactAgainFindsWhatIsLeft(t *testing.T) {
 	}
 	place(2, 1, schemas.Source{Seq: 1, Stored: job.FenceTime - 1}, "u-7")
 	x := e.eraser()
-	if err := x.RedactAgain(t.Context(), "app", job.ID); !errors.Is(err, erasure.ErrHeld) {
+	if err := x.RedactAgain(t.Context(), "app", job.ID); !errors.Is(err, erasure.ErrStillThere) {
 		t.Errorf("a frame has an event of the erasure, and redacting it again says %v", err)
 	}
 	redacted := func() bool {

@@ -47,9 +47,9 @@ type Producer struct {
 	replayed   atomic.Uint64
 	unreplayed atomic.Uint64
 
-	watch removalWatch
-	held  atomic.Bool           // nothing is sent before the watch had its answer
-	gone  atomic.Pointer[error] // what every caller hears once the topic was removed
+	watch  removalWatch
+	paused atomic.Bool           // nothing is sent before the watch had its answer
+	gone   atomic.Pointer[error] // what every caller hears once the topic was removed
 
 	closing  chan struct{} // closed when Close begins
 	closed   chan struct{} // closed when it is done

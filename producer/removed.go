@@ -64,7 +64,7 @@ func (p *Producer) look(hold bool) {
 		return
 	}
 	if hold {
-		p.held.Store(true)
+		p.paused.Store(true)
 	}
 	select {
 	case p.watch.word <- hold:
@@ -98,7 +98,7 @@ func (p *Producer) watchTopic() {
 		if err != nil {
 			wait = lookAgain
 		}
-		if p.held.CompareAndSwap(true, false) {
+		if p.paused.CompareAndSwap(true, false) {
 			p.sender.wake()
 		}
 		timer.Reset(wait)
@@ -113,7 +113,7 @@ func (p *Producer) endTopic() {
 		gone = fmt.Errorf("%w; %s keeps what was spooled", gone, p.cfg.SpoolDir)
 	}
 	p.gone.Store(&gone)
-	p.held.Store(false)
+	p.paused.Store(false)
 	p.sender.wake()
 	if f := p.cfg.Hooks.OnError; f != nil {
 		f(gone)

@@ -40,7 +40,7 @@ func TestRemovedTopic(t *testing.T) {
 			e.must(err)
 			p := e.connect(Config{Topic: "app"})
 			e.must(p.Publish(e.ctx(), Event{Message: "before"}))
-			p.held.Store(true)
+			p.paused.Store(true)
 			waits := make(chan error, 1)
 			e.must(p.Submit(e.ctx(), Event{Message: "waits"}, func(err error) { waits <- err }))
 			_, err = kv.Put(e.ctx(), schemas.RemovalKey("app"), []byte("{}"))

@@ -13,7 +13,7 @@ import (
 // replay moves frames from the spool into the windows of their lanes while
 // there is room, and sends them. It reads one frame ahead.
 func (s *sender) replay(now time.Time) (moved bool) {
-	if !s.p.confirmed.Load() || s.p.held.Load() {
+	if !s.p.confirmed.Load() || s.p.paused.Load() {
 		return false
 	}
 	for {

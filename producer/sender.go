@@ -168,7 +168,7 @@ func (s *sender) serve(l *lane, now time.Time) (encoded bool, next time.Time, we
 func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 	for {
 		l.mu.Lock()
-		if s.p.held.Load() { // the watch wakes it
+		if s.p.paused.Load() { // the watch wakes it
 			_, well = l.wakeAt()
 			l.mu.Unlock()
 			return time.Time{}, well

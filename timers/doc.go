@@ -4,7 +4,8 @@
 // # Model
 //
 // A group belongs to a topic of kind timer and has a number of slots, which is frozen. A timer is a key of
-// its group. Its states and transitions are package schemas/timer's; each write here is one of them, as
+// its group. A group may have a bound of timers and of bytes; holdings count what it has in the front.
+// A timer's states and transitions are package schemas/timer's; each write here is one of them, as
 // one message under compare-and-set.
 //
 // # Who is authoritative

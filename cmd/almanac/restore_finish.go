@@ -148,7 +148,7 @@ func (r *restoring) redact(ctx context.Context, x *erasure.Eraser, again []backu
 	done := 0
 	for _, e := range again {
 		err := x.RedactAgain(ctx, e.Topic, e.ID)
-		if errors.Is(err, erasure.ErrHeld) {
+		if errors.Is(err, erasure.ErrStillThere) {
 			r.named = append(r.named, fmt.Sprintf("the erasure %s of topic %s was redacted since the backup, and names again whom it erased: %v. Then run `almanac erase resume %s --purge`, and `almanac erase redact %s --yes`, which says how long it has to wait", e.ID, e.Topic, err, e.ID, e.ID))
 			continue
 		}

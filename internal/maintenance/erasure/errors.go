@@ -14,6 +14,6 @@ var (
 	ErrNotGone = errors.New("rows are still there")
 	// ErrUnstored: ClickHouse lacks rows that the streams may be all to have.
 	ErrUnstored = errors.New("not everything in the streams is in ClickHouse")
-	// ErrHeld: the streams still hold events the entry is needed for.
-	ErrHeld = errors.New("the streams still hold such events")
+	// ErrStillThere: the streams still hold events the entry is needed for.
+	ErrStillThere = errors.New("the streams still hold such events")
 )

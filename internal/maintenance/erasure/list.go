@@ -83,7 +83,7 @@ func (x *Eraser) unneeded(ctx context.Context, e *ledger.Erasure) error {
 	}
 	for _, h := range held {
 		if h.Messages > 0 {
-			return fmt.Errorf("%w: %s has %d messages of its time and from before it; `almanac erase show %s` says until when, --purge takes those with its events", ErrHeld, h.Stream, h.Messages, e.ID)
+			return fmt.Errorf("%w: %s has %d messages of its time and from before it; `almanac erase show %s` says until when, --purge takes those with its events", ErrStillThere, h.Stream, h.Messages, e.ID)
 		}
 	}
 	return nil
@@ -101,14 +101,14 @@ func (x *Eraser) uncopied(ctx context.Context, e *ledger.Erasure) error {
 // Forget takes an erasure out of the ledger, for good: its proof is gone, how many
 // rows are gone from each shard stays, so that verify adds up. It is refused as
 // long as a stream may hold events of it, which a later reader would see
-// again; held forgets it all the same. What it cannot see is an old copy of
+// again; stillThere forgets it all the same. What it cannot see is an old copy of
 // ClickHouse.
-func (x *Eraser) Forget(ctx context.Context, topic, id string, held bool) error {
+func (x *Eraser) Forget(ctx context.Context, topic, id string, stillThere bool) error {
 	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
 	if err != nil {
 		return err
 	}
-	if err := x.unneeded(ctx, &e); err != nil && (!held || !errors.Is(err, ErrHeld)) {
+	if err := x.unneeded(ctx, &e); err != nil && (!stillThere || !errors.Is(err, ErrStillThere)) {
 		return err
 	}
 	if err := outlive(ctx, &e); err != nil {

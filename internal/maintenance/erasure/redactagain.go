@@ -10,9 +10,10 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// RedactAgain redacts an erasure whose names came back with a backup from before it was redacted. What the streams have of its time came back
-// too, with events of others. So it purges the erasure's events, opens what is left and redacts where none of that is among them. Else it
-// is ErrHeld, and Redact does it later. It is for an Almanac that is not served yet: nothing is sent meanwhile.
+// RedactAgain redacts an erasure whose names came back with a backup from before it was redacted. What
+// the streams have of its time came back too, with events of others. So it purges the erasure's
+// events, opens what is left and redacts where none of that is among them. Else it is ErrStillThere,
+// and Redact does it later. It is for an Almanac that is not served yet: nothing is sent meanwhile.
 func (x *Eraser) RedactAgain(ctx context.Context, topic, id string) error {
 	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
 	if err != nil || e.Redacted {
@@ -27,8 +28,8 @@ func (x *Eraser) RedactAgain(ctx context.Context, topic, id string) error {
 	if err != nil {
 		return err
 	}
-	if left > 0 {
-		return fmt.Errorf("%w: %d messages at the ends of shards and lanes have its events; they go once others follow them", ErrHeld, left)
+	if left > 0 { // the last message of a shard or lane is state, which Purge leaves
+		return fmt.Errorf("%w: %d messages at the ends of shards and lanes have its events; they go once others follow them", ErrStillThere, left)
 	}
 	_, err = x.redact(ctx, &e)
 	return err

@@ -15,7 +15,7 @@ import (
 )
 
 // holdings count what groups hold of the front: those with a bound of their own, and all while the front is
-// more than half full. A count follows the front, and is read on when it is older than pendingAge: callers elsewhere
+// more than half full. A count follows the front, and is read on when it is older than countAge: callers elsewhere
 // are seen within that time, so together they may pass the bound by what they create in it.
 type holdings struct {
 	mu     sync.Mutex
@@ -28,22 +28,26 @@ type holding struct {
 	upTo  uint64    // sequence in the front
 	at    time.Time // when it was last brought up to date
 	gone  time.Time // when it was looked who is still there
-	there map[uint64]held
+	there map[uint64]counted
 	live  int   // those that are not over
 	bytes int64 // of all
 }
 
-// held is what a timer has in the front.
-type held struct {
+// counted is what a timer has in the front.
+type counted struct {
 	bytes uint32
 	over  bool
 }
 
-const pendingAge = time.Second
+// countAge is how old a count may be: within it, a caller that creates without a pause does not read the front again.
+// It is short, because a bound may be passed by what callers elsewhere create in it.
+const countAge = time.Second
 
-var pendingSeed = maphash.MakeSeed()
+// subjectSeed is of the hashes of subjects in this process.
+var subjectSeed = maphash.MakeSeed()
 
-// specBytes is what a new timer's record has beside its spec.
+// specBytes is what a new timer's record has beside its spec: subject and headers, with room for long names. It is
+// counted so until the record is read.
 const specBytes = 600
 
 // space refuses a new timer of a group that holds what it may. Otherwise the timer counts from then on, until undo.
@@ -60,14 +64,14 @@ func (t *Timers) space(ctx context.Context, g *timer.Group, key schemas.TimerKey
 	h := t.holdings.of(g.Name)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.at) > pendingAge {
+	if time.Since(h.at) > countAge {
 		if err := t.readHolding(ctx, g, h); err != nil {
 			return nil, err
 		}
 	}
-	one := maphash.String(pendingSeed, key.Subject())
+	one := maphash.String(subjectSeed, key.Subject())
 	err = h.takes(g, &use, one, need)
-	if err != nil && time.Since(h.gone) > pendingAge {
+	if err != nil && time.Since(h.gone) > countAge {
 		// Timers may have left the front unread: before it refuses, it looks who is there.
 		if err := t.dropGone(ctx, g, h); err != nil {
 			return nil, err
@@ -81,7 +85,7 @@ func (t *Timers) space(ctx context.Context, g *timer.Group, key schemas.TimerKey
 	if there && !was.over {
 		return func() {}, nil
 	}
-	h.set(one, held{bytes: narrow(need)})
+	h.set(one, counted{bytes: narrow(need)})
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -112,7 +116,7 @@ func (h *holding) takes(g *timer.Group, use *fronts.Use, one uint64, need int64)
 
 func narrow(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-func (h *holding) set(one uint64, v held) {
+func (h *holding) set(one uint64, v counted) {
 	h.drop(one)
 	h.there[one], h.bytes = v, h.bytes+int64(v.bytes)
 	if !v.over {
@@ -141,7 +145,7 @@ func (hs *holdings) of(group string) *holding {
 		if hs.groups == nil || len(hs.groups) >= maxGroups {
 			hs.groups = map[string]*holding{}
 		}
-		h = &holding{there: map[uint64]held{}}
+		h = &holding{there: map[uint64]counted{}}
 		hs.groups[group] = h
 	}
 	return h
@@ -156,7 +160,7 @@ func (t *Timers) dropGone(ctx context.Context, g *timer.Group, h *holding) error
 	}
 	there := make(map[uint64]struct{}, len(subjects))
 	for s := range subjects {
-		there[maphash.String(pendingSeed, s)] = struct{}{}
+		there[maphash.String(subjectSeed, s)] = struct{}{}
 	}
 	for one := range h.there {
 		if _, ok := there[one]; !ok {
@@ -176,11 +180,11 @@ func (t *Timers) readHolding(ctx context.Context, g *timer.Group, h *holding) er
 		if err != nil {
 			return nil // a stray is the router's
 		}
-		one, size := maphash.String(pendingSeed, m.Subject), fronts.StoredBytes(m.Subject, m.Header, m.Size)
+		one, size := maphash.String(subjectSeed, m.Subject), fronts.StoredBytes(m.Subject, m.Header, m.Size)
 		if r.Op != timer.Created { // which begins a life; the record that space counted before is this one
 			size += int64(h.there[one].bytes)
 		}
-		h.set(one, held{narrow(size), r.State().Over()})
+		h.set(one, counted{narrow(size), r.State().Over()})
 		return nil
 	})
 	if err == nil {
