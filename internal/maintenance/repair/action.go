@@ -22,7 +22,7 @@ const (
 	Store Do = "store"
 	// DropCopies leaves one of rows that are the same in every column.
 	DropCopies Do = "drop copies"
-	// DropStrange removes rows that stand in the place of others: the frames did not bring them.
+	// DropStrange removes rows that no frame brought. They stand in the place of others.
 	DropStrange Do = "drop strange rows"
 	// Insert inserts rows that are missing below the head.
 	Insert Do = "insert"

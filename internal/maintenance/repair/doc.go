@@ -16,7 +16,7 @@
 //	rows below the head                     SHARDS, EVENTS             Insert
 //	frames above the head, in a gap         EVENTS                     Store
 //	rows doubled                            the table itself           DropCopies
-//	rows in others' places                  SHARDS, EVENTS             DropStrange, Insert
+//	rows that no frame brought              SHARDS, EVENTS             DropStrange, Insert
 //	rows at others' positions               SHARDS, EVENTS             Insert, DropMoved
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
