@@ -118,12 +118,14 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 		return
 	}
 	for i := range items {
-		TopicOf(items[i].Index, func(name string) *schemas.Topic {
-			if err := denied[name]; err != nil && items[i].Err != nil {
+		if items[i].Err == nil {
+			continue
+		}
+		for _, name := range Names(items[i].Index) {
+			if err := denied[name]; err != nil {
 				items[i].Err = Denied(err)
 			}
-			return nil
-		})
+		}
 	}
 	for i := range items {
 		if items[i].Err != nil {

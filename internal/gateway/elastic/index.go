@@ -11,24 +11,27 @@ import (
 // -2026-11-20, .2026.11.
 var dated = regexp.MustCompile(`[-.][0-9]{4}[.-][0-9]{2}([.-][0-9]{2})?$`)
 
-// TopicOf returns the topic that an index names, or nil: the one of that name, else
-// of the name without its date, else of either with "_" in place of "-".
+// TopicOf returns the topic that an index names, or nil: the first of Names that there is.
 func TopicOf(index string, topic func(name string) *schemas.Topic) *schemas.Topic {
+	for _, name := range Names(index) {
+		if t := topic(name); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// Names returns the names of topics that an index may mean, the likeliest first: its own, that without its
+// date, and either with "_" in place of "-".
+func Names(index string) []string {
 	names := []string{index}
 	if short := dated.ReplaceAllString(index, ""); short != index {
 		names = append(names, short)
 	}
 	for _, n := range names {
-		if t := topic(n); t != nil {
-			return t
-		}
-	}
-	for _, n := range names {
 		if under := strings.ReplaceAll(n, "-", "_"); under != n {
-			if t := topic(under); t != nil {
-				return t
-			}
+			names = append(names, under)
 		}
 	}
-	return nil
+	return names
 }
