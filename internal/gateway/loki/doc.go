@@ -8,9 +8,10 @@
 // DecodeJSON and DecodeProtobuf are pure: they turn a body into events, in order, and never wait.
 //
 // Metadata, labels and line are one record, in that order. A line that is a JSON
-// object is taken apart; any other line is the message. The first of
-// service_name, service, app and job is the service, the level comes from level
-// or detected_level, and the others stay attributes. Nothing fills the event's id.
+// object is taken apart; any other line is the message. Names that stand for level, service,
+// user, trace, span or message fill that column, the first that is there (paths in loki.go),
+// and the others stay attributes. A label called message fills it only beside a line that is
+// an object. Nothing fills the event's id.
 //
 // # Failures
 //

@@ -40,6 +40,8 @@ type Options struct {
 	MaxEvents int
 }
 
+// paths are the names that fill a column, the best first: those of Loki's own clients, of OpenTelemetry, and the
+// spellings of a trace's ids that loggers use.
 var paths = rawjson.NewPaths(map[string][]string{
 	schemas.ColLevel:   {"level", "detected_level"},
 	schemas.ColService: {"service_name", "service", "app", "job"},
