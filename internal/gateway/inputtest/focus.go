@@ -46,7 +46,7 @@ func FocusBill(t testing.TB) (lines []FocusLine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	column := map[string]int{}
+	column := map[string]int{} // by name: the file has dozens of columns, and their order is not part of FOCUS
 	for i, name := range rows[0] {
 		column[name] = i
 	}
