@@ -97,7 +97,7 @@ func TestReadRowsRefuses(t *testing.T) {
 // Where a reader goes on in a lane of DOCS.
 func TestPassedFrom(t *testing.T) {
 	t.Parallel()
-	p := passed{stored: 10, end: 50}
+	p := emptyUpTo{stored: 10, end: 50}
 	for name, c := range map[string]struct{ stored, want uint64 }{
 		"nothing was stored since":    {10, 50},
 		"more was stored":             {20, 50},

@@ -20,7 +20,7 @@ func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, g Range, after *
 		return nil, false, err
 	}
 	last := map[string]*document.Record{}
-	if _, err := r.fresh(ctx, t, upTo, ground{}, func(rec *document.Record, erased bool) {
+	if _, err := r.fresh(ctx, t, upTo, seenEmpty{}, func(rec *document.Record, erased bool) {
 		if was := last[rec.ID]; !erased && rec.Changed >= from && rec.Changed < to && (was == nil || newer(rec, was)) {
 			last[rec.ID] = rec
 		}

@@ -20,40 +20,40 @@ import (
 // says otherwise: each waits for two answers, and may hold 8 MiB that are read ahead.
 const lanesAtOnce = 4
 
-// passed says that a lane of DOCS has no record above stored, up to end, and no stub of one:
+// emptyUpTo says that a lane of DOCS has no record above stored, up to end, and no stub of one:
 // what came up to there was of other lanes, or was stored by then. A server looks for a lane's
 // next message through all that came after, so a reader remembers where it has looked.
-type passed struct{ stored, end uint64 }
+type emptyUpTo struct{ stored, end uint64 }
 
 // from is the sequence above which a lane is to be read, given up to which it is stored.
-func (p passed) from(stored uint64) uint64 {
+func (p emptyUpTo) from(stored uint64) uint64 {
 	if p.stored <= stored {
 		return max(stored, p.end)
 	}
 	return stored
 }
 
-// above is what DOCS has above what is archived.
-type above struct {
+// unarchived is what DOCS has above what is archived.
+type unarchived struct {
 	// left: a record above what is archived has left DOCS. A read of ClickHouse that began
 	// before may not have it.
-	left   bool
-	passed ground
-	end    uint64 // of DOCS, before it was read
+	left  bool
+	empty seenEmpty
+	end   uint64 // of DOCS, before it was read
 }
 
-// ground is what a reader remembers of the stream DOCS that was created at a time, by lane,
+// seenEmpty is what a reader remembers of the stream DOCS that was created at a time, by lane,
 // over one connection.
-type ground struct {
+type seenEmpty struct {
 	created    time.Time
 	reconnects uint64
-	lanes      map[int]passed
+	lanes      map[int]emptyUpTo
 }
 
-// of is what still holds of a stream with this end. A DOCS that ends below what was passed lost
+// stillHolds is what still holds of a stream with this end. A DOCS that ends below what was passed lost
 // its end, and gives those sequences again, to other records.
-func (g ground) of(created time.Time, reconnects, last uint64) ground {
-	out := ground{created, reconnects, map[int]passed{}}
+func (g seenEmpty) stillHolds(created time.Time, reconnects, last uint64) seenEmpty {
+	out := seenEmpty{created, reconnects, map[int]emptyUpTo{}}
 	// A server that lost the end of a stream was started again.
 	if !g.created.Equal(created) || g.reconnects != reconnects {
 		return out
@@ -69,17 +69,17 @@ func (g ground) of(created time.Time, reconnects, last uint64) ground {
 // fresh calls f with each record that DOCS has above what is archived, by one lane's at a time
 // and in no order of lanes, and with whether an erasure under way means it. What is damaged
 // there, or is not a record, is passed over.
-func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint64, was ground, f func(rec *document.Record, erased bool)) (above, error) {
+func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint64, was seenEmpty, f func(rec *document.Record, erased bool)) (unarchived, error) {
 	// Counted before DOCS is read: what is read over a later connection is not remembered for it.
 	reconnects := r.js.Conn().Stats().Reconnects
 	info, err := streams.Info(ctx, r.js, schemas.StreamDocs)
 	if err != nil {
-		return above{}, err
+		return unarchived{}, err
 	}
 	last := info.State.LastSeq
-	was = was.of(info.Created, reconnects, last)
-	out := above{passed: was, end: last}
-	out.passed.lanes = maps.Clone(was.lanes)
+	was = was.stillHolds(info.Created, reconnects, last)
+	out := unarchived{empty: was, end: last}
+	out.empty.lanes = maps.Clone(was.lanes)
 	var mu sync.Mutex
 	g, gctx := fanout.WithContext(ctx)
 	g.SetLimit(lanesAtOnce)
@@ -108,9 +108,9 @@ func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint6
 			defer mu.Unlock()
 			switch out.left = out.left || left; {
 			case err == nil && !records && !left:
-				out.passed.lanes[lane] = passed{upTo[lane], last}
+				out.empty.lanes[lane] = emptyUpTo{upTo[lane], last}
 			case from < was.lanes[lane].end:
-				delete(out.passed.lanes, lane) // it has records where none were
+				delete(out.empty.lanes, lane) // it has records where none were
 			}
 			return err
 		})

@@ -17,9 +17,9 @@ func TestFreshAfterLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := ground{created: info.CachedInfo().Created, reconnects: r.js.Conn().Stats().Reconnects, lanes: map[int]passed{}}
+	was := seenEmpty{created: info.CachedInfo().Created, reconnects: r.js.Conn().Stats().Reconnects, lanes: map[int]emptyUpTo{}}
 	for lane := range r.Topic.Lanes {
-		was.lanes[lane] = passed{0, 5}
+		was.lanes[lane] = emptyUpTo{0, 5}
 	}
 	put := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -34,7 +34,7 @@ func TestFreshAfterLoss(t *testing.T) {
 		if err != nil || n != want {
 			t.Errorf("%d records of %d, %v", n, want, err)
 		}
-		was = a.passed
+		was = a.empty
 	}
 	put(0, 4) // the end is below what was passed
 	read(4)
@@ -46,7 +46,7 @@ func TestFreshAfterLoss(t *testing.T) {
 func TestGround(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	g := ground{noon, 1, map[int]passed{0: {2, 5}, 1: {2, 6}}}
+	g := seenEmpty{noon, 1, map[int]emptyUpTo{0: {2, 5}, 1: {2, 6}}}
 	for _, c := range []struct {
 		name             string
 		created          time.Time
@@ -60,7 +60,7 @@ func TestGround(t *testing.T) {
 		{"made again", noon.Add(time.Second), 1, 6, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := g.of(c.created, c.reconnects, c.last); len(got.lanes) != c.want || !got.created.Equal(c.created) || got.reconnects != c.reconnects {
+			if got := g.stillHolds(c.created, c.reconnects, c.last); len(got.lanes) != c.want || !got.created.Equal(c.created) || got.reconnects != c.reconnects {
 				t.Errorf("%+v", got)
 			}
 		})

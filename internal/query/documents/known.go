@@ -26,7 +26,7 @@ type known struct {
 	began    time.Time          // when the reading did
 	snapshot *archived.Snapshot // nil once upTo is known
 	upTo     map[int]uint64     // up to which sequence of DOCS each lane is stored
-	passed   ground
+	empty    seenEmpty
 }
 
 // knows returns what is known of a topic, and reads it where that is too old.
@@ -39,7 +39,7 @@ func (r *Reader) knows(ctx context.Context, t *schemas.Topic) (*known, error) {
 		if old.upTo != nil && k.began.Sub(old.began) < knownAge {
 			return old, nil
 		}
-		k.passed = old.passed
+		k.empty = old.empty
 	}
 	var err error
 	k.snapshot, err = archived.Take(ctx, r.js, r.reg, r.db, t)
@@ -48,8 +48,8 @@ func (r *Reader) knows(ctx context.Context, t *schemas.Topic) (*known, error) {
 
 // remember has later lists go by what one found: by its snapshot too, unless many documents
 // were changed since.
-func (r *Reader) remember(t *schemas.Topic, k *known, upTo map[int]uint64, passed ground, changed int) {
-	next := &known{began: k.began, upTo: upTo, passed: passed}
+func (r *Reader) remember(t *schemas.Topic, k *known, upTo map[int]uint64, empty seenEmpty, changed int) {
+	next := &known{began: k.began, upTo: upTo, empty: empty}
 	if changed > maxNewest {
 		next.upTo = nil
 	}

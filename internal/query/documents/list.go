@@ -119,7 +119,7 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 // may have left nothing there, which alive sees. end is that of DOCS before it was read.
 func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, end uint64, err error) {
 	newest, hidden = map[string]*document.Record{}, map[*document.Record]bool{}
-	upTo, docs := k.upTo, above{}
+	upTo, docs := k.upTo, unarchived{}
 	both, bctx := fanout.WithContext(ctx)
 	both.Go(func() (err error) {
 		if upTo == nil {
@@ -127,7 +127,7 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, 
 				return err
 			}
 		}
-		docs, err = r.fresh(bctx, t, upTo, k.passed, func(rec *document.Record, erased bool) {
+		docs, err = r.fresh(bctx, t, upTo, k.empty, func(rec *document.Record, erased bool) {
 			hidden[rec] = erased
 			if was := newest[rec.ID]; was == nil || newer(rec, was) {
 				newest[rec.ID] = rec
@@ -142,7 +142,7 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, 
 	if err := both.Wait(); err != nil {
 		return nil, nil, nil, 0, err
 	}
-	r.remember(t, k, upTo, docs.passed, len(newest))
+	r.remember(t, k, upTo, docs.empty, len(newest))
 	if docs.left {
 		first = nil
 	} else if first == nil {
