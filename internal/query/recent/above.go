@@ -93,8 +93,8 @@ func (s *Snapshot) Above(ctx context.Context, shards []Shard, r Range) (*Above, 
 	return &Above{slices.Concat(waiting...), missing.Load(), cut.Load(), shards, s.x.heads}, err
 }
 
-// lastFrames reads the last frames of open shards: from their tracks, brought to
-// the end by one request, or, where there is no track, from the stream, asked when it
+// lastFrames reads the last frames of open shards: from their frame indexes, brought to
+// the end by one request, or, where there is no frame index, from the stream, asked when it
 // says.
 func (s *Snapshot) lastFrames(ctx context.Context, keys []schemas.ShardRef, into map[schemas.Shard]streams.Tail) (asked time.Time, err error) {
 	f := s.x.cache.tailer(schemas.StreamShards, s.topic)
@@ -133,7 +133,7 @@ func (x *Index) lastInStream(ctx context.Context, subjects []string, into map[sc
 }
 
 // wholeUpTo hears the last frame, as it was after asked, of a shard that is stored
-// whole, so that its track begins behind it.
+// whole, so that its frame index begins behind it.
 func (x *Index) wholeUpTo(last *streams.Tail, asked time.Time) {
 	f := x.cache.tailer(schemas.StreamShards, last.Ref.Topic)
 	select {
@@ -143,7 +143,7 @@ func (x *Index) wholeUpTo(last *streams.Tail, asked time.Time) {
 	}
 	defer f.release()
 	t := f.indexes[last.Ref.Subject()]
-	// What the feed read later is not in the tail.
+	// What the tailer read later is not in the tail.
 	if f.next == 0 || f.ended.After(asked) || len(f.indexes) >= maxIndexes || t != nil && t.inStep {
 		return
 	}

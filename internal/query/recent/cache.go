@@ -29,19 +29,19 @@ const (
 // of a shard do not rise, as they must. Then the headers are read for one query.
 var errUntracked = errors.New("these frames cannot be kept track of")
 
-// recentCache is the feeds of a reader, one for each topic and stream. It is safe for
+// recentCache is the tailers of a reader, one for each topic and stream. It is safe for
 // concurrent use.
 type recentCache struct {
 	nc         *nats.Conn
-	metas      atomic.Int64  // of all tracks
-	parts      atomic.Int64  // of keyed requests, of all tracks
+	metas      atomic.Int64  // of all frame indexes
+	parts      atomic.Int64  // of keyed requests, of all frame indexes
 	evaluating chan struct{} // held by who reads parts and judges by them: one lane's, of at most schemas.MaxGiven, at a time
 	fits       fits
 
 	mu      sync.Mutex
 	tailers map[place]*tailer
 	swept   time.Time
-	used    time.Time // when a query last asked for a feed
+	used    time.Time // when a query last asked for a tailer
 
 	keeping sync.Mutex
 	queue   []*atomic.Pointer[Frame] // oldest first

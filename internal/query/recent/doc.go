@@ -28,7 +28,7 @@
 // releases what it holds, and so does half a minute without a read.
 //
 // What it holds is a copy and decides nothing. recentCache has a tailer for each topic and stream.
-// A tailer brings what comes to its tracks (frameIndex) by one request. A track has the metas of one lane or
+// A tailer brings what comes to its frame indexes (frameIndex) by one request. A frame index has the metas of one lane or
 // one shard, from some place on, and the newest frames whole. headCache has what ClickHouse
 // had of shards.
 //
@@ -48,7 +48,7 @@
 //
 // # Failures
 //
-// A track that does not reach back as far as a read needs is read again. After a lost
+// A frame index that does not reach back as far as a read needs is read again. After a lost
 // connection everything is, for a stream may have been restored from an older copy: see
 // Snapshot.Outdated. A frame that was not where its meta said ends the read with an error,
 // and the index forgets everything. More than MaxFrames are not kept: one read scans their

@@ -9,9 +9,9 @@ import (
 )
 
 // frameIndex is the headings of one lane of EVENTS, or of one shard of SHARDS, from
-// some key on. Its feed holds the turn while it is used.
+// some key on. Its tailer holds the turn while it is used.
 //
-// It is a copy and decides nothing: a track that does not reach back as far as a
+// It is a copy and decides nothing: a frame index that does not reach back as far as a
 // query needs is restarted, and so is one whose stream may have been restored.
 type frameIndex struct {
 	place
@@ -20,7 +20,7 @@ type frameIndex struct {
 	from   uint64 // every frame with a key from here on, below next, is in headings
 	next   uint64 // sequence to read next; 0: nowhere yet
 	nth    uint64
-	inStep bool // whatever its feed read since is in it too
+	inStep bool // whatever its tailer read since is in it too
 	metas  []frameMeta
 	last   *streams.Tail // in SHARDS: the last frame or mark seen
 	other  uint64        // sequence of the last message that is not a frame, such as bare JSON
@@ -43,13 +43,13 @@ func (t *frameIndex) clear() {
 	t.from, t.next, t.inStep, t.metas, t.last, t.other, t.marked = 0, 0, false, nil, nil, 0, 0
 }
 
-// begin lets the track start at a key that stands at or behind a sequence.
+// begin lets the frame index start at a key that stands at or behind a sequence.
 func (t *frameIndex) begin(from, next uint64) {
 	t.clear()
 	t.from, t.next = from, max(next, 1)
 }
 
-// reach lets a track of EVENTS reach back to a sequence. One that does, and was left
+// reach lets a frame index of EVENTS reach back to a sequence. One that does, and was left
 // before it came to the end, goes on there: else queries that end too early would each
 // read the same of a long backlog again.
 func (t *frameIndex) reach(from uint64) {
@@ -58,7 +58,7 @@ func (t *frameIndex) reach(from uint64) {
 	}
 }
 
-// add takes the next message. errUntracked: the track cannot take it.
+// add takes the next message. errUntracked: the frame index cannot take it.
 func (t *frameIndex) add(m *message) error {
 	t.next, t.nth = m.seq+1, t.nth+1
 	h, placed, ok := frameMetaOf(t.stream, m.header, m.seq, m.stored, m.bytes)
@@ -95,7 +95,7 @@ func (t *frameIndex) add(m *message) error {
 }
 
 // missing says that frames above floor, which must not be below from, were no longer
-// in the stream when the track began: they are stored, and the head that says so was
+// in the stream when the frame index began: they are stored, and the head that says so was
 // not seen yet.
 func (t *frameIndex) missing(floor uint64) bool {
 	if t.last == nil || t.last.Pos <= floor {

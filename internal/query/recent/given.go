@@ -47,7 +47,7 @@ func partOf(stream string, h nats.Header, subject string, stored int64) *schemas
 
 // unrepeatedParts leaves out the frames that the lane's router will refuse, for it was given the same events of a
 // keyed request before. Only where a frame is of one it asks what the lane was given, and once for a checkpoint. The caller
-// holds the turn of the track's feed.
+// holds the turn of the frame index's tailer.
 func (s *Snapshot) unrepeatedParts(ctx context.Context, t *frameIndex, lane string, frames []Meta) ([]Meta, error) {
 	if !slices.ContainsFunc(frames, func(m Meta) bool { return m.part != nil }) {
 		return frames, nil
@@ -69,7 +69,7 @@ func (s *Snapshot) unrepeatedParts(ctx context.Context, t *frameIndex, lane stri
 	return frames, nil
 }
 
-// readGiven brings what a track knows of its lane's parts to a checkpoint that was read before.
+// readGiven brings what a frame index knows of its lane's parts to a checkpoint that was read before.
 func (x *Index) readGiven(ctx context.Context, t *frameIndex, subject string, at routedAt) error {
 	if t.given == nil {
 		t.given = &given{next: 1}

@@ -30,7 +30,7 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// What a lane was given counts for the directory as long as its track knows it.
+// What a lane was given counts for the directory as long as its frame index knows it.
 func TestGivenIsForgotten(t *testing.T) {
 	t.Parallel()
 	d := newRecentCache(&nats.Conn{})

@@ -19,9 +19,9 @@ var errRenumbered = errors.New("the stream was restored from an older copy, or i
 // frameMeta is what a reader keeps of a frame that may not be stored yet: where it
 // stands and what it covers, without its payload. About 100 bytes.
 type frameMeta struct {
-	key          uint64 // in EVENTS its sequence, in SHARDS its position: rises along a track
+	key          uint64 // in EVENTS its sequence, in SHARDS its position: rises along a frame index
 	seq          uint64 // in its stream
-	nth          uint64 // of the messages its track has seen
+	nth          uint64 // of the messages its frame index has seen
 	source       schemas.Source
 	minTs, maxTs int64 // unix ns
 	schema       int32
@@ -33,7 +33,7 @@ type frameMeta struct {
 	part *schemas.GivenPart
 }
 
-// place is where the frames of a track are read again.
+// place is where the frames of a frame index are read again.
 type place struct{ stream, filter string }
 
 // Meta says where a frame is and what it covers. Snapshot.Fetch reads the frame.

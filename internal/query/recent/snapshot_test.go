@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// What two read for a feed at once is added once, in order, and what was read for a
-// feed that was restarted meanwhile is not.
+// What two read for a tailer at once is added once, in order, and what was read for a
+// tailer that was restarted meanwhile is not.
 func TestTailerTakesOnce(t *testing.T) {
 	d := newRecentCache(&nats.Conn{})
 	f := d.tailer(schemas.StreamShards, "app")
@@ -33,7 +33,7 @@ func TestTailerTakesOnce(t *testing.T) {
 		t.Errorf("generation %d after %d, %d headings", f.generation, generation, d.metas.Load())
 	}
 	if err := f.follow(t.Context(), nil); !errors.Is(err, errMoreThanAhead) {
-		t.Errorf("a feed that was never begun is followed: %v", err)
+		t.Errorf("a tailer that was never begun is followed: %v", err)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestCached(t *testing.T) {
 	nc.Reconnects--
 	f.clear()
 	if d.cached("app", now) != nil {
-		t.Error("it is cached though the feed was restarted")
+		t.Error("it is cached though the tailer was restarted")
 	}
 	if snapshotAge >= indexLinger || snapshotAge >= HeadStaleness {
 		t.Error("headings or heads are given up while a snapshot needs them")
@@ -110,7 +110,7 @@ func TestHeadCache(t *testing.T) {
 }
 
 // A frame that was not handed out, while the last one before it was asked for, is not
-// passed over by the track that begins behind that.
+// passed over by the frame index that begins behind that.
 func TestWholeUpToWithFollow(t *testing.T) {
 	d := newRecentCache(&nats.Conn{})
 	x := &Index{cache: d}
@@ -155,7 +155,7 @@ func TestHeadBelowFloor(t *testing.T) {
 	}
 }
 
-// A track tells when it begins behind frames that its stream no longer has.
+// A frame index tells when it begins behind frames that its stream no longer has.
 func TestIndexMissing(t *testing.T) {
 	tr := testIndex(t) // 3 to 8
 	if tr.missing(2) || tr.missing(5) || tr.missing(8) || tr.missing(9) {

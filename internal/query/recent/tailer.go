@@ -11,23 +11,23 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// tailer brings what comes to a topic in one of the streams to its tracks, by one
+// tailer brings what comes to a topic in one of the streams to its frame indexes, by one
 // request of each query for all of them: a NATS server answers a connection's reads
 // one after the other, and each waits for the batch that is being written.
 type tailer struct {
 	place              // of the whole topic
-	cache *recentCache // the reader's: it counts outages, and bounds what all tracks hold
+	cache *recentCache // the reader's: it counts outages, and bounds what all frame indexes hold
 	// reading is held by who reads for a query: two at once, for one whose query came
 	// too late for the first need not wait for its end.
 	reading  chan struct{}
-	sequence chan struct{} // held by who uses the fields below, and those of the tracks
+	sequence chan struct{} // held by who uses the fields below, and those of the frame indexes
 
 	next    uint64                 // sequence to read next; 0: not begun
 	begun   time.Time              // when the last reading that came to the end began
-	ended   time.Time              // and ended, or gave a message to a track
+	ended   time.Time              // and ended, or gave a message to a frame index
 	epoch   uint64                 // the connection's outages, as they were then
 	indexes map[string]*frameIndex // by what their subjects are filtered by
-	// generation counts how often the feed was restarted.
+	// generation counts how often the tailer was restarted.
 	generation uint64
 
 	// Of EVENTS: what queries go by, what the last one wanted, and whether a
@@ -38,7 +38,7 @@ type tailer struct {
 }
 
 const (
-	// nearFrames, or recentFrames of a feed that was read a moment ago, are asked for
+	// nearFrames, or recentFrames of a tailer that was read a moment ago, are asked for
 	// with their payloads. They tell how large the others are: up to nearBytes are read
 	// likewise, and aheadBytes where no query waits; beyond that headers alone, through a
 	// consumer, whose four requests more take a second where the server is busy.
@@ -84,9 +84,9 @@ func (f *tailer) frameIndex(filter string) *frameIndex {
 	return t
 }
 
-// advance brings the feed to its end, as it stands after since. What comes while it
+// advance brings the tailer to its end, as it stands after since. What comes while it
 // reads is left for the next time: under load there is always more. Other readers keep
-// access to the tracks meanwhile.
+// access to the frame indexes meanwhile.
 func (f *tailer) advance(ctx context.Context, x *Index, since time.Time) error {
 	if done, err := f.reaches(ctx, since); done || err != nil {
 		return err
@@ -105,7 +105,7 @@ func (f *tailer) advance(ctx context.Context, x *Index, since time.Time) error {
 	}
 }
 
-// reaches says that the feed was brought to its end after since.
+// reaches says that the tailer was brought to its end after since.
 func (f *tailer) reaches(ctx context.Context, since time.Time) (bool, error) {
 	if err := f.hold(ctx); err != nil {
 		return false, err
@@ -114,7 +114,7 @@ func (f *tailer) reaches(ctx context.Context, since time.Time) (bool, error) {
 	return f.begun.After(since), nil
 }
 
-// advanceOnce is not done where the feed was restarted meanwhile.
+// advanceOnce is not done where the tailer was restarted meanwhile.
 func (f *tailer) advanceOnce(ctx context.Context, x *Index, since time.Time) (done bool, err error) {
 	if err := f.hold(ctx); err != nil {
 		return false, err
@@ -151,10 +151,10 @@ func (f *tailer) beginAtEnd(ctx context.Context, x *Index, began time.Time) erro
 	return nil
 }
 
-// errTailerRestarted: a feed was restarted while another goroutine read for it.
-var errTailerRestarted = errors.New("the feed was restarted")
+// errTailerRestarted: a tailer was restarted while another goroutine read for it.
+var errTailerRestarted = errors.New("the tailer was restarted")
 
-// readFrom reads what the feed of a generation has from a sequence on, as readOn does,
+// readFrom reads what the tailer of a generation has from a sequence on, as readOn does,
 // and holds the turn only to hand each message over, after check, if given. What
 // another goroutine added meanwhile is not added again.
 func (f *tailer) readFrom(ctx context.Context, x *Index, from, generation uint64, ask, near int, check func() error) error {
@@ -188,7 +188,7 @@ func (f *tailer) readFrom(ctx context.Context, x *Index, from, generation uint64
 	})
 }
 
-// take gives the next message to its track. Who reads for the feed gives it each from
+// take gives the next message to its frame index. Who reads for the tailer gives it each from
 // f.next on, in order; so one below was given before, by another goroutine that read at the same time.
 func (f *tailer) take(m *message) error {
 	if m.seq < f.next {
@@ -207,7 +207,7 @@ func (f *tailer) take(m *message) error {
 	return err
 }
 
-// indexOf is the track of a message; nil for none. A shard's first frame begins
+// indexOf is the frame index of a message; nil for none. A shard's first frame begins
 // one.
 func (f *tailer) indexOf(m *message) *frameIndex {
 	if f.stream == schemas.StreamEvents {
@@ -228,7 +228,7 @@ func (f *tailer) indexOf(m *message) *frameIndex {
 	return t
 }
 
-// catchUp brings one track to the end, and so in step with its feed.
+// catchUp brings one frame index to the end, and so in step with its tailer.
 func (f *tailer) catchUp(ctx context.Context, x *Index, t *frameIndex) error {
 	err := readOn(ctx, x, t.place, t.next, nearFrames, nearBytes, t.add)
 	if errors.Is(err, errUntracked) {

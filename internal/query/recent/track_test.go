@@ -64,7 +64,7 @@ func TestIndexAbove(t *testing.T) {
 }
 
 // What a query saw stored stays for those that began before it, and goes later;
-// then the track says that it no longer reaches so far back.
+// then the frame index says that it no longer reaches so far back.
 func TestIndexForgetsLate(t *testing.T) {
 	tr := testIndex(t)
 	now := time.Now()
@@ -119,7 +119,7 @@ func TestCacheKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// A track that was left before the end goes on there, unless it does not reach back.
+// A frame index that was left before the end goes on there, unless it does not reach back.
 func TestIndexReach(t *testing.T) {
 	tr := testIndex(t)
 	next := tr.next
