@@ -109,3 +109,72 @@ func (w *walk) notes() []string {
 	}
 	return notes
 }
+
+// rows reads the page's rows, shard by shard in the page's direction, with those of
+// EVENTS beside the first, until no unread shard can have an event that belongs on it. bound is
+// set when it stopped for MaxPageShards: nothing at or beyond it may be returned.
+func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
+	p := w.p
+	if len(w.queue) == 0 {
+		rows, _, err = w.evaluate(ctx, w.pending.Frames, nil)
+		return rows, nil, err
+	}
+	waiting := w.pending.Frames
+	for len(w.queue) > 0 {
+		group := w.queue[:min(MaxPageShards, len(w.queue))]
+		if rows, err = w.readGroup(ctx, group, waiting, rows); err != nil {
+			return nil, nil, err
+		}
+		waiting = nil
+		w.queue = w.queue[len(group):]
+		if err := w.load(ctx, 0); err != nil {
+			return nil, nil, err
+		}
+		if len(w.queue) == 0 {
+			break
+		}
+		next := p.near(w.queue[0].MinTs, w.queue[0].MaxTs)
+		if len(rows) > p.limit && p.beyond(next, rows[p.limit].ts) {
+			break // full, and every unread shard lies further on
+		}
+		if p.beyond(next, p.start()) {
+			return rows, &next, nil
+		}
+		// The unread shard reaches as far as the page's own beginning: stopping
+		// here would bring the next page nothing nearer. Read on.
+	}
+	return rows, nil, nil
+}
+
+// readGroup adds the rows of some shards, of each what the streams have above its
+// head and what ClickHouse has of it, and of other frames that wait. Which frames
+// there are is read before ClickHouse is: what is stored meanwhile is met in both.
+//
+// Fresh events are the newest, mostly: so the newest page reads them first, and the
+// oldest last. Whichever comes first spares the other what the page has no use for.
+func (w *walk) readGroup(ctx context.Context, group []recent.Shard, waiting []recent.Meta, rows []row) ([]row, error) {
+	above, err := w.above(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	frames := append(recent.Unrepeated(waiting, above.Frames), above.Frames...)
+	if !w.p.asc {
+		rows, gone, err := w.evaluate(ctx, frames, rows)
+		if err != nil {
+			return nil, err
+		}
+		if gone {
+			above.Gone()
+		}
+		return w.addNearest(ctx, above, rows)
+	}
+	if rows, err = w.addNearest(ctx, above, rows); err != nil {
+		return nil, err
+	}
+	rows, gone, err := w.evaluate(ctx, frames, rows)
+	if err != nil || !gone {
+		return rows, err
+	}
+	above.Gone()
+	return w.addStored(ctx, above, rows, nil)
+}
