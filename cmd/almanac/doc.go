@@ -12,6 +12,6 @@
 //
 // The other files are what verbs share. What was asked for is in settings*.go and flags.go. Where the
 // servers are is in connect.go, endpoints.go and servers.go. The parts of a process are in single.go and
-// parts.go, its listeners in listen.go, listeners.go, http.go and otlp.go. What systemd hears is in
+// parts.go, its listeners in inputs.go, listen.go, listeners.go, http.go and otlp.go. What systemd hears is in
 // supervisor.go, what the user reads in errorwords.go, exitcodes.go and output.go.
 package main

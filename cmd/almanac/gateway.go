@@ -7,16 +7,11 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/ops"
-	"github.com/almanac-events/almanac/internal/ops/families"
-	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/tables"
 )
@@ -40,14 +35,17 @@ and a token.`,
 }
 
 // gatewayGCPercent is how much the heap of a gateway's process may grow between two
-// collections, and gatewayHeapBytes the size from which that does not matter: Go
-// collects as often as it takes to stay below. What a gateway keeps is small beside the
-// requests that it reads and forgets. On one core at full load (internal/bench/suite --only
-// inputs) 400 in place of Go's 100 took 12 to 18 % of the CPU away: OTLP 4.13 to 3.56
-// microseconds an event, NDJSON 4.06 to 3.50, bulk 4.94 to 4.06.
+// collections. What a gateway keeps is small beside the requests that it reads and
+// forgets. On one core at full load (internal/bench/suite --only inputs) 400 in place of
+// Go's 100 took 12 to 18 % of the CPU away: OTLP 4.13 to 3.56 microseconds an event,
+// NDJSON 4.06 to 3.50, bulk 4.94 to 4.06.
+//
+// gatewayMemoryBytes is the memory of Go's runtime from which that does not matter: Go
+// collects as often as it takes to stay below. It is three quarters of the 512 MiB that
+// the Helm chart allows a gateway.
 const (
-	gatewayGCPercent = 400
-	gatewayHeapBytes = 384 << 20
+	gatewayGCPercent   = 400
+	gatewayMemoryBytes = 384 << 20
 )
 
 // collectLess sets both, unless the user did.
@@ -56,7 +54,7 @@ func collectLess() {
 		debug.SetGCPercent(gatewayGCPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(gatewayHeapBytes)
+		debug.SetMemoryLimit(gatewayMemoryBytes)
 	}
 }
 
@@ -154,112 +152,3 @@ func asReads(s *settings, d endpoints) (endpoints, error) {
 	d.clickhouse = at.String()
 	return d, nil
 }
-
-// inputs are the listeners of a gateway.
-type inputs struct {
-	opener   *opener
-	numbers  *processNumbers
-	http     *httpServer // nil: off
-	otlp     otlpInputs
-	shippers *shippers
-}
-
-// listenInputs takes the addresses. A default port that something else has is passed
-// over with a warning, because it may be a Collector's; a configured one is an error.
-func listenInputs(s *settings, log zerolog.Logger) (*inputs, error) {
-	in := &inputs{numbers: newNumbers(log)}
-	var err error
-	if in.opener, err = newOpener(s, log); err != nil {
-		return nil, err
-	}
-	in.http, err = listenHTTP(in.opener, in.numbers)
-	if errors.Is(err, embedded.ErrPortInUse) && s.HTTP == "" {
-		log.Warn().Msgf("%v. It is off in this process", err)
-		err = nil
-	}
-	if err == nil {
-		in.otlp, err = listenOTLP(in.opener)
-	}
-	if err == nil {
-		in.shippers, err = listenShippers(in.opener)
-	}
-	if err != nil {
-		in.close()
-		return nil, err
-	}
-	return in, nil
-}
-
-func (in *inputs) close() {
-	if in.shippers != nil {
-		in.shippers.close()
-	}
-	in.otlp.close()
-	if in.http != nil {
-		in.http.close()
-	}
-	in.opener.close()
-}
-
-// name writes where the inputs listen.
-func (in *inputs) name(a *embedded.Addresses) {
-	if in.http != nil {
-		a.HTTP = in.http.url()
-	}
-	in.otlp.name(a)
-	in.shippers.name(a)
-}
-
-// drain says that the process ends.
-func (in *inputs) drain() {
-	if in.http != nil {
-		in.http.health.Drain()
-	}
-}
-
-// starts says what the start waits for.
-func (in *inputs) starts(r ops.Reason) {
-	if in.http != nil {
-		in.http.health.Starts(r)
-	}
-}
-
-func (in *inputs) probe(ask func(context.Context) []ops.Reason) {
-	if in.http != nil {
-		in.http.health.Probe(ask)
-	}
-}
-
-// stateApart is a variable so that tests need not wait for the next read.
-var stateApart = families.StateApart
-
-// measure gives the registry of this process the numbers of parts, and the API what serves it.
-func (in *inputs) measure(parts *gateway.Parts, reg *registry.Registry, more ...metrics.Source) {
-	in.numbers.Read(append(more, families.Timers(reg, parts.Reads.Timers), families.Rules(in.numbers.Registry, reg), families.Producers(in.numbers.Registry, parts.Pool))...)
-	in.numbers.Read(families.State(in.numbers.Registry, parts.Reads.Reader, stateApart)...)
-	parts.Reads.Metrics = in.numbers.Handler()
-}
-
-// gateway makes the gateway of the listeners.
-func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
-	log = log.With().Str("part", "gateway").Logger()
-	cfg := gateway.Config{
-		OTLPHTTP: in.otlp.http, OTLPGRPC: in.otlp.grpc, OTLPEachTime: s.OTLPEachTime,
-		AuditReads: s.AuditReads, AuditActor: s.AuditActor, Version: thisVersion().Version,
-		Grace:   max(s.ShutdownTimeout-drainMargin, s.ShutdownTimeout/2),
-		OnError: func(err error) { log.Error().Err(err).Msg("gateway") },
-	}
-	if h := in.http; h != nil {
-		cfg.HTTP, cfg.Health, cfg.Draining = h.listener, h.health, h.health.Drain
-	}
-	in.shippers.configure(&cfg, s, log)
-	cfg.Tokens, cfg.Unasked, cfg.TLS = in.opener.tokens, in.opener.unasked(), in.opener.secure()
-	cfg.InsecureHosts = s.InsecureHosts
-	cfg.OnRefused, cfg.OnRequest = in.numbers.refused(log), in.numbers.inputs().Request
-	cfg.OnLimit = in.numbers.inputs().Limited
-	return gateway.New(cfg)
-}
-
-// drainMargin is how much of shutdown_timeout is left when requests under way are cut
-// off: for the producers to flush.
-const drainMargin = 6 * time.Second
