@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
-// patience is how long anything may take on a busy machine.
+// maxWait is how long anything may take on a busy machine.
 const maxWait = 2 * time.Minute
 
 // open opens the documents of a topic of its own, on NATS alone.

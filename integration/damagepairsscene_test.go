@@ -21,7 +21,7 @@ import (
 	"github.com/almanac-events/almanac/timers"
 )
 
-// pairHouse is an Almanac in one cell: events of "app", documents of "customers", timers.
+// pairCluster is an Almanac in one cell: events of "app", documents of "customers", timers.
 type pairCluster struct {
 	*damagedCluster
 	cell  pairCell

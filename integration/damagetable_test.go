@@ -129,7 +129,7 @@ func damageTable(results map[damageCell]damageResult) []byte {
 	return b.Bytes()
 }
 
-// damagedHouse is an Almanac in one cell.
+// damagedCluster is an Almanac in one cell.
 type damagedCluster struct {
 	*onDisk
 	damageCell

@@ -302,7 +302,7 @@ func eventually(t testing.TB, within time.Duration, ask func() error) {
 	embeddedtest.Eventually(t, maxWait*within, ask)
 }
 
-// patience is how much longer than on a quiet machine a condition may take: the
+// maxWait is how much longer than on a quiet machine a condition may take: the
 // tests of several packages share its processors.
 const maxWait = 5
 

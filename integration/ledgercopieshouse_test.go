@@ -26,7 +26,7 @@ import (
 	"github.com/almanac-events/almanac/timers"
 )
 
-// copiesHouse is an Almanac with a topic of each kind, of which a person was erased, and a copy
+// copiesCluster is an Almanac with a topic of each kind, of which a person was erased, and a copy
 // of NATS and of ClickHouse from before that.
 type copiesCluster struct {
 	*onDisk

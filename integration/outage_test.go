@@ -40,7 +40,7 @@ func (e *env) events(change func(*jetstream.StreamConfig)) {
 	}
 }
 
-// doorTo is a link to the test's NATS that can be cut, and its URL.
+// wayTo is a link to the test's NATS that can be cut, and its URL.
 func (e *env) wayTo() (*links.Proxy, string) {
 	e.t.Helper()
 	u, err := url.Parse(e.srv.NATSURL)

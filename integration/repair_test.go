@@ -175,7 +175,7 @@ func (e *env) say(p *producer.Producer, n int) {
 	}
 }
 
-// content is a table's rows, whatever their order.
+// rowsHash is a table's rows, whatever their order.
 func (e *env) rowsHash(topic string) (s string) {
 	e.t.Helper()
 	q := "SELECT toString((count(), groupBitXor(sipHash64(*)), sum(sipHash64(*)))) FROM " + e.table(topic)

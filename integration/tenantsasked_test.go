@@ -111,7 +111,7 @@ func (a *asking) value(p *operations.Param) (text string, comparable bool) {
 	return "x", true
 }
 
-// topics that an operation is most about.
+// topicFor returns the topic that an operation is mostly about.
 func topicFor(o *operations.Operation) string {
 	switch o {
 	case &operations.Series, &operations.Align:

@@ -209,7 +209,7 @@ func checkSum(tb testing.TB, s Stats) {
 	}
 }
 
-// patience is how long anything may take.
+// maxWait is how long anything may take.
 const maxWait = 2 * time.Minute
 
 // nowhere is an address at which no server listens, whatever other tests do.

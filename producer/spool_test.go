@@ -66,7 +66,7 @@ func kill(tb testing.TB, p *Producer, dir string) string {
 	return left
 }
 
-// count of messages, to find each once.
+// onceEach fails a test unless each of so many messages is there once.
 func onceEach(tb testing.TB, events []Event, want int) {
 	tb.Helper()
 	seen := map[string]int{}

@@ -45,7 +45,7 @@ var olderTexts = []string{
 	"1764064800", "1764064800.123", "1764064800123", "1764064800123.5", "1764064800123456", "1764064800123456789", "-1.5", "9214646400000000000", "2025-11-25T25:00:00Z", "2025-00-10T05:00:00Z", "2025-11-25T05:00:00+25:00", "2025-11-25T05:00:00+02:75",
 }
 
-// judgedTopic is one whose second schema version brought fields.
+// evaluatedTopic is one whose second schema version brought fields.
 func evaluatedTopic() schemas.Topic {
 	t := schemas.NewTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality}, schemas.Field{Name: "ms", Type: schemas.TypeFloat64})
 	t.Version = 2

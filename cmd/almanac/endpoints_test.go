@@ -193,7 +193,7 @@ func TestNamedServersAreUsed(t *testing.T) {
 	}
 }
 
-// bench starts servers of its own. It refuses others that are named, however they were: its figures
+// Bench starts servers of its own. It refuses others that are named, however they were: its figures
 // would be taken for theirs.
 func TestBenchRefusesNamedServers(t *testing.T) {
 	t.Parallel()

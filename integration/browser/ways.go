@@ -32,7 +32,7 @@ func Results(reports []string) map[string]string {
 	return out
 }
 
-// settle waits until what it is given has ended in any way, some seconds at most.
+// ways is the page of these. Its settle waits until what it is given has ended in any way, some seconds at most.
 const ways = `<body><script>
 const settle = p => Promise.race([p, new Promise(r => setTimeout(r, 5000, 'no end'))]).catch(e => 'error ' + e);
 const tell = (name, value) => report(name + '\n' + value);

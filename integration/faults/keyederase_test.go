@@ -110,7 +110,7 @@ func TestKillCyclesOfErasedRequests(t *testing.T) {
 	})
 }
 
-// keyedHouse is a cluster that takes requests under keys. Request n is 40 events each of two users.
+// keyedCluster is a cluster that takes requests under keys. Request n is 40 events each of two users.
 type keyedCluster struct {
 	*Cluster
 	t      *testing.T

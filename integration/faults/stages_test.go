@@ -201,7 +201,7 @@ func (s *staged) shuffled(n int, do func(int)) {
 	}
 }
 
-// strike kills a part at a moment of the seed, each part in its turn. Rollups may be told to die at a point of theirs
+// kill kills a part at a moment of the seed, each part in its turn. Rollups may be told to die at a point of theirs
 // instead. What died before is started again first.
 func (s *staged) kill() {
 	s.t.Helper()

@@ -22,7 +22,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// patience is how long anything may take on a busy machine.
+// maxWait is how long anything may take on a busy machine.
 const maxWait = 3 * time.Minute
 
 // node is an `almanac up` of a test's own, with every listener of these inputs.

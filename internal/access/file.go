@@ -25,7 +25,7 @@ const (
 	maxWhere       = 2048 // bytes, of a filter
 )
 
-// names of tokens are in logs, metrics and trails.
+// tokenName is what names of tokens look like: they are in logs, metrics and trails.
 var tokenName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // record is a token as a file holds it.

@@ -24,7 +24,7 @@ func open(t *testing.T) *Registry {
 	return r
 }
 
-// patience is how long anything may take on a busy machine.
+// maxWait is how long anything may take on a busy machine.
 const maxWait = 2 * time.Minute
 
 // timeout bounds a test that waits.

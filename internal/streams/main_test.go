@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
-// patience is how long anything may take on a busy machine.
+// maxWait is how long anything may take on a busy machine.
 const maxWait = 2 * time.Minute
 
 // timeout bounds a test that waits.

@@ -18,7 +18,7 @@ type selection struct {
 	none bool
 }
 
-// select turns what a filter can say into one. The order of filters does not matter, until a stage changes lines or labels.
+// selection turns what a filter can say into one. The order of filters does not matter, until a stage changes lines or labels.
 func (p *Pipeline) selection(f *topicFields) selection {
 	var s selection
 	var conds []string

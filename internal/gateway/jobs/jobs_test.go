@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
-// patience is how long anything may take on a busy machine.
+// maxWait is how long anything may take on a busy machine.
 const maxWait = 2 * time.Minute
 
 // How long a job's entry stays the same until its gateway counts as gone.

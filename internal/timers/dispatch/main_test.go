@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
-// patience is how long anything may take on a busy machine.
+// longestWait is how long anything may take on a busy machine.
 const longestWait = 5 * time.Minute
 
 var testLimits = schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, TimersBytes: 4 << 30, Replicas: 1}

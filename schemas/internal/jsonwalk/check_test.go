@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// what is JSON, and what is not, by the smallest difference.
+// What is JSON, and what is not, by the smallest difference.
 var samples = []string{
 	``, ` `, `{}`, `[]`, `[ ]`, `{ }`, ` {"a" : [ 1 , {"b":null} ] , "c":"d"} `, `{"a":1,}`, `[1,]`, `[,1]`, `{,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1 "b":2}`, `{"a":1]`, `[1}`, `[`, `{`, `{"`, `{"a`, `{"a":1`, `]`, `}`, `1 2`, `{} x`, "{}\x00",
 	`true`, `false`, `null`, `tru`, `truex`, `nul`, `fals`, `True`, `nulll`, `[true,false,null]`,
