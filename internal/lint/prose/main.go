@@ -80,9 +80,11 @@ func main() {
 		bad = true
 	}
 	for _, path := range files(".go") {
-		if checkNames(path, whole(path)) {
-			bad = true
+		src := whole(path)
+		if named, documented := checkNames(path, src), checkDocs(path, src); !named && !documented {
+			continue
 		}
+		bad = true
 	}
 	if bad {
 		os.Exit(1)
