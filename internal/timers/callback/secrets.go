@@ -80,7 +80,7 @@ func ParseSecrets(text string) (Secrets, error) {
 		out[name] = one
 	}
 	if len(unbound) > 0 {
-		return nil, fmt.Errorf("the callback secrets %s name no topics, and whoever declares a group of any topic would have what it likes signed by them: name those whose groups may use one, as %s@TOPIC,TOPIC=whsec_…, or %s@%s=whsec_… for every topic", strings.Join(unbound, ", "), unbound[0], unbound[0], everyTopic)
+		return nil, fmt.Errorf("the callback secrets %s name no topics, and who declares a group of any topic has what it likes signed by them: name those whose groups may use one, as %s@TOPIC,TOPIC=whsec_…, or %s@%s=whsec_… for every topic", strings.Join(unbound, ", "), unbound[0], unbound[0], everyTopic)
 	}
 	return out, nil
 }
