@@ -131,7 +131,7 @@ func TestCertificatesThatAreMissing(t *testing.T) {
 		map[string]func() time.Time{"tls": func() time.Time { return ends }, "acme": func() time.Time { return time.Time{} }},
 		map[string]func() int{"acme": func() int { return 2 }})
 	got, err := source.Read(t.Context())
-	want := []metrics.Sample{metrics.CertEnds.Is(unix(ends), "tls"), metrics.CertsMissing.Is(2, "acme")}
+	want := []metrics.Sample{metrics.CertsMissing.Is(2, "acme"), metrics.CertEnds.Is(unix(ends), "tls"), metrics.CertsMissing.Is(0, "tls")}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
