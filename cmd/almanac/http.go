@@ -44,7 +44,7 @@ const maxHealthConnections = 256
 // Run serves the health of a process without a gateway until ctx ends.
 func (h *httpServer) Run(ctx context.Context) error {
 	s := ops.Server{
-		Listener: gateway.Secured(gateway.Bounded(h.listener, maxHealthConnections), h.opener.secure()), Health: h.health,
+		Listener: gateway.Secured(gateway.Bounded(h.listener, gateway.Bound{What: "health connections", Connections: maxHealthConnections, OnLimit: func(what, why string) { h.numbers.inputs().Limited(what, why) }}), h.opener.secure()), Health: h.health,
 		Guard: func(next http.Handler) http.Handler {
 			return guard.Handler(next, guard.Config{Fail: request.Fail, Loopback: gateway.OnLoopback(h.listener), Unasked: gateway.Exposed(h.listener, h.opener.unasked(), h.opener.secure()), Hosts: h.opener.s.InsecureHosts, Who: gateway.Identify(h.opener.tokens, h.opener.unasked(), h.numbers.refused(h.opener.log))})
 		},

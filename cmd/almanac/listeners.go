@@ -77,11 +77,14 @@ func (sh *shippers) configure(cfg *gateway.Config, s *settings, log zerolog.Logg
 	cfg.Topic, cfg.MetricsTopic, cfg.SyslogTopic, cfg.SyslogZone = s.InputTopic, s.MetricsTopic, s.SyslogTopic, s.SyslogZone
 	cfg.Elastic = sh.elastic
 	cfg.Syslog.Allow = s.SyslogAllow
+	bounded := func(l net.Listener) net.Listener {
+		return gateway.Bounded(l, gateway.Bound{What: "syslog connections", Connections: syslog.MaxConnections, Idle: syslog.Idle, OnLimit: cfg.OnLimit})
+	}
 	if sh.syslogTCP != nil {
-		cfg.Syslog.Streams = append(cfg.Syslog.Streams, gateway.Bounded(sh.syslogTCP, syslog.MaxConnections))
+		cfg.Syslog.Streams = append(cfg.Syslog.Streams, bounded(sh.syslogTCP))
 	}
 	if sh.syslogTLS != nil {
-		cfg.Syslog.Streams = append(cfg.Syslog.Streams, tls.NewListener(gateway.Bounded(sh.syslogTLS, syslog.MaxConnections), sh.certs.TLS()))
+		cfg.Syslog.Streams = append(cfg.Syslog.Streams, tls.NewListener(bounded(sh.syslogTLS), sh.certs.TLS()))
 	}
 	if sh.syslogUDP != nil {
 		cfg.Syslog.Packets = append(cfg.Syslog.Packets, sh.syslogUDP)

@@ -301,7 +301,7 @@ func (g *Gateway) serveGRPC(served chan<- server, failed chan<- error) {
 	}
 	s := g.logs.NewGRPC(g.cfg.TLS)
 	served <- s
-	if err := s.Serve(unstalled{limited(g.cfg.OTLPGRPC, maxGRPC)}); err != nil {
+	if err := s.Serve(unstalled{Bounded(g.cfg.OTLPGRPC, Bound{What: "OTLP/gRPC connections", Connections: maxGRPC, OnLimit: g.cfg.OnLimit})}); err != nil {
 		select {
 		case failed <- err:
 		default:

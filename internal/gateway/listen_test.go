@@ -37,7 +37,7 @@ func TestOneNetworkLeavesConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			under := &fakeListener{conns: make(chan net.Conn, len(hosts))}
-			l := limited(under, 8)
+			l := Bounded(under, Bound{Connections: 8})
 			var conns []*fakeConn
 			for _, host := range hosts {
 				c := &fakeConn{from: &net.TCPAddr{IP: net.ParseIP(host), Port: 1}, closed: make(chan struct{})}
@@ -65,7 +65,7 @@ func TestOneAddressLeavesConnections(t *testing.T) {
 		return &fakeConn{from: &net.TCPAddr{IP: net.ParseIP(host), Port: 1}, closed: make(chan struct{})}
 	}
 	under := &fakeListener{conns: make(chan net.Conn, 8)}
-	l := limited(under, 8)
+	l := Bounded(under, Bound{Connections: 8})
 	accept := func() net.Conn {
 		t.Helper()
 		c, err := l.Accept()

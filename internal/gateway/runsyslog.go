@@ -22,7 +22,7 @@ func (g *Gateway) runSyslog(ctx context.Context, failed chan<- error) (stop func
 		case <-reading.Done():
 		}
 		in := syslog.New(syslog.Config{
-			Pool: g.parts.Pool, Topic: g.cfg.SyslogTopic, Location: g.cfg.SyslogZone, OnError: g.cfg.OnSyslog,
+			Pool: g.parts.Pool, Topic: g.cfg.SyslogTopic, Location: g.cfg.SyslogZone, OnError: g.cfg.OnSyslog, OnLimit: g.cfg.OnLimit,
 		})
 		if err := in.Run(reading, l, g.cfg.Grace/2); err != nil {
 			select {

@@ -133,7 +133,7 @@ func TestStalledConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
-		l := unstalled{limited(p, 10)}
+		l := unstalled{Bounded(p, Bound{Connections: 10})}
 		go func() { _ = p.dial() }()
 		c, err := l.Accept()
 		if err != nil {

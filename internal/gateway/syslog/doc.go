@@ -19,7 +19,8 @@
 // The protocol has no answer, so no message is refused for what it says. A queue that is
 // full stops the reading of streams, and drops packets, which are counted. A message that does not
 // parse is kept whole as the text of its event, with what could be read of it and
-// the reason in the attribute syslog.error. A message above MaxLineBytes is cut,
+// the reason in the attribute syslog.error. So is one whose end does not come within a minute, and its connection is
+// closed. A message above MaxLineBytes is cut,
 // and syslog.cut_bytes counts what is missing. A time that no event may have is kept in
 // syslog.timestamp, and the event gets the time of its arrival.
 package syslog

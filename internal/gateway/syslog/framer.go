@@ -25,6 +25,8 @@ type Frame struct {
 type Framer struct {
 	r    *bufio.Reader
 	line []byte
+	// begins hears that the next message begins, with what was read of it already; nil: nothing does.
+	begins func(read []byte)
 }
 
 // NewFramer reads messages from r.
@@ -43,6 +45,10 @@ func (f *Framer) Next() (Frame, error) {
 	}
 	for {
 		f.line = f.line[:0]
+		if f.begins != nil {
+			read, _ := f.r.Peek(f.r.Buffered()) // which is there
+			f.begins(read)
+		}
 		n, err := f.count()
 		if err != nil {
 			return Frame{}, err

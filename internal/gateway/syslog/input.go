@@ -21,6 +21,9 @@ import (
 const (
 	// MaxConnections of one listener.
 	MaxConnections = 256
+	// Idle is after how long in which nothing came a connection is ended where another has no room. It is not ended before that: a sender
+	// that writes into a connection which the other side has closed loses what it writes, and many have nothing to say for hours.
+	Idle = 5 * time.Minute
 	// StreamBytes and PacketBytes bound the events that were read and not taken yet.
 	StreamBytes = 8 << 20
 	PacketBytes = 4 << 20
@@ -45,6 +48,8 @@ type Config struct {
 	Now func() time.Time
 	// OnError hears why messages wait or are lost. It may be called often.
 	OnError func(error)
+	// OnLimit hears of connections and datagrams that a bound refuses; it may be nil.
+	OnLimit func(what, why string)
 }
 
 // Input takes messages from listeners. Run gives them to the pool.
@@ -72,6 +77,9 @@ func New(cfg Config) *Input {
 	}
 	if cfg.OnError == nil {
 		cfg.OnError = func(error) {}
+	}
+	if cfg.OnLimit == nil {
+		cfg.OnLimit = func(string, string) {}
 	}
 	return &Input{cfg: cfg, streams: newQueue(queueEvents, StreamBytes), packets: newQueue(queueEvents, PacketBytes)}
 }

@@ -17,10 +17,6 @@ import (
 const (
 	// handshakeWait bounds the handshake of TLS.
 	handshakeWait = 10 * time.Second
-	// When the input stops, a connection is read until it was silent for endSilence, and
-	// for endWait at most.
-	endSilence = 250 * time.Millisecond
-	endWait    = 4 * time.Second
 	// acceptPause is how long the listener waits after an error that passes, such as too
 	// many open files.
 	acceptPause = 100 * time.Millisecond
@@ -73,12 +69,17 @@ func (in *Input) serveStream(ctx, giving context.Context, c net.Conn) {
 		}
 	}
 	// What the kernel has is read to its end: the sender takes it for delivered.
-	source := &ending{c: c}
-	stopped := context.AfterFunc(ctx, source.stop)
+	from := &source{c: c}
+	stopped := context.AfterFunc(ctx, from.stop)
 	defer stopped()
-	framer, decoder, peer := NewFramer(source), NewDecoder(), host(c.RemoteAddr())
+	framer, decoder, peer := NewFramer(from), NewDecoder(), host(c.RemoteAddr())
+	framer.begins = from.begins
 	for first := true; ; first = false {
 		frame, err := framer.Next()
+		if errors.Is(err, errUnfinished) {
+			in.cfg.OnLimit("syslog connections", limitUnfinished)
+			in.cfg.OnError(fmt.Errorf("syslog: the connection from %s is closed: %w; what came of the message is kept", peer, err))
+		}
 		if err != nil && len(frame.Line) == 0 {
 			return
 		}
@@ -97,34 +98,6 @@ func (in *Input) serveStream(ctx, giving context.Context, c net.Conn) {
 			return
 		}
 	}
-}
-
-// ending reads a connection, and after stop what is still on its way.
-type ending struct {
-	c net.Conn
-
-	mu    sync.Mutex
-	until time.Time // zero before stop
-}
-
-func (e *ending) stop() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.until = time.Now().Add(endWait)
-	_ = e.c.SetReadDeadline(time.Now().Add(endSilence)) // for the read under way
-}
-
-// Read implements io.Reader.
-func (e *ending) Read(b []byte) (int, error) {
-	e.mu.Lock()
-	if silence := time.Now().Add(endSilence); !e.until.IsZero() {
-		if silence.After(e.until) {
-			silence = e.until
-		}
-		_ = e.c.SetReadDeadline(silence)
-	}
-	e.mu.Unlock()
-	return e.c.Read(b)
 }
 
 // cutOff is the event of a message whose end did not come.
