@@ -160,7 +160,7 @@ func (g *Gateway) Open(p Parts) {
 	g.routes.set(g.makeRoutes())
 	g.elastic.set(g.counted(pool.InputElastic, elastic.New(elastic.Config{Pool: p.Pool})))
 	g.logs = otlp.New(otlp.Config{
-		Who: g.identify(), Loopback: OnLoopback(g.cfg.OTLPGRPC), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime, OnError: g.cfg.OnError,
+		Who: g.identify(), Loopback: OnLoopback(g.cfg.OTLPGRPC), Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime, OnError: g.cfg.OnError, OnLimit: g.cfg.OnLimit,
 		OnCall: func(code int, took time.Duration, received int) {
 			g.cfg.OnRequest(pool.InputOTLPGRPC, code, took, int64(received))
 		},

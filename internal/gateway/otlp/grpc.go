@@ -57,11 +57,16 @@ type GRPC struct {
 	calls atomic.Int64
 	reads chan struct{}
 	wait  time.Duration // readWait, but in tests
+
+	onLimit request.OnLimit
 }
 
 // NewGRPC prepares a server of the input; secure is its TLS, nil for plain text.
 func (in *Input) NewGRPC(secure *tls.Config) *GRPC {
-	g := &GRPC{reads: make(chan struct{}, maxReads), wait: readWait}
+	g := &GRPC{reads: make(chan struct{}, maxReads), wait: readWait, onLimit: in.cfg.OnLimit}
+	if g.onLimit == nil {
+		g.onLimit = func(string, string) {}
+	}
 	speaks := insecure.NewCredentials()
 	if secure != nil {
 		speaks = credentials.NewTLS(secure)
@@ -272,7 +277,7 @@ func statusOf(err error) error {
 // admit refuses a call before anything of it is held, when as many as may be are under way.
 func (g *GRPC) admit(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	if g.calls.Load() >= maxCalls {
-		return nil, fullOfCalls()
+		return nil, g.fullOfCalls()
 	}
 	return ctx, nil
 }
@@ -281,12 +286,13 @@ func (g *GRPC) admit(ctx context.Context, _ *tap.Info) (context.Context, error) 
 func (g *GRPC) enter() (leave func(), err error) {
 	if g.calls.Add(1) > maxCalls { // several were admitted at once
 		g.calls.Add(-1)
-		return nil, fullOfCalls()
+		return nil, g.fullOfCalls()
 	}
 	return func() { g.calls.Add(-1) }, nil
 }
 
-func fullOfCalls() error {
+func (g *GRPC) fullOfCalls() error {
+	g.onLimit("OTLP/gRPC calls", request.LimitFull)
 	return statusOf(fmt.Errorf("%w: %d calls are under way; send the call again", pool.ErrBusy, maxCalls))
 }
 

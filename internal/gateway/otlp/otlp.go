@@ -44,6 +44,8 @@ type Config struct {
 	Who func(context.Context, *access.Asked) (*access.Principal, error)
 	// OnCall hears of each call over gRPC that was answered, by its code of HTTP; nil: it is not heard.
 	OnCall func(code int, took time.Duration, received int)
+	// OnLimit hears of each call over gRPC that is refused because too many are under way; it may be nil.
+	OnLimit request.OnLimit
 	// OnError hears of faults in calls over gRPC, with their stack; nil: they are not heard.
 	OnError func(error)
 }

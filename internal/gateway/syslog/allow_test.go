@@ -83,13 +83,17 @@ func TestSendersFromElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var said []string
+	var said, counted []string
 	heard := make(chan struct{}, 16)
 	in := New(Config{Topic: "sys", OnError: func(err error) {
 		mu.Lock()
 		said = append(said, err.Error())
 		mu.Unlock()
 		heard <- struct{}{}
+	}, OnLimit: func(what, why string) {
+		mu.Lock()
+		defer mu.Unlock()
+		counted = append(counted, what+" "+why)
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -115,6 +119,9 @@ func TestSendersFromElsewhere(t *testing.T) {
 		if !strings.Contains(text, "192.0.2.1") || !strings.Contains(text, "syslog_allow") {
 			t.Error(text)
 		}
+	}
+	if len(counted) != 1 || counted[0] != "syslog connections not_allowed" { // the datagram is among the refused events
+		t.Errorf("counted are %q", counted)
 	}
 	if got := in.Stats(); got != (Stats{Refused: 1}) || len(said) != 2 {
 		t.Errorf("%+v, %q", got, said)

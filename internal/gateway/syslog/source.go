@@ -17,8 +17,9 @@ const (
 	// for endWait at most.
 	endSilence = 250 * time.Millisecond
 	endWait    = 4 * time.Second
-	// limitUnfinished is why a connection is closed, for counts.
+	// limitUnfinished and limitNotAllowed are why a connection is closed, for counts.
 	limitUnfinished = "unfinished"
+	limitNotAllowed = "not_allowed"
 )
 
 // errUnfinished: the end of a message does not come.

@@ -44,6 +44,7 @@ func (in *Input) serveStreams(ctx, giving context.Context, l net.Listener, allow
 			_ = backoff.Sleep(ctx, acceptPause)
 		case !allows(c.RemoteAddr()):
 			_ = c.Close()
+			in.cfg.OnLimit("syslog connections", limitNotAllowed)
 			in.cfg.OnError(notAllowed(c.RemoteAddr()))
 		default:
 			connections.Go(func() { in.serveStream(ctx, giving, c) })

@@ -17,7 +17,7 @@ var (
 	InputThrottled = counter("almanac_input_throttled_total", "Requests of which nothing was taken for now: busy, stalled, draining, rate or too_many_topics.", "input", "reason")
 	InputRepeated  = counter("almanac_input_repeated_requests_total", "Requests whose events the stream had already, under the same key.", "input")
 	InputLast      = gauge("almanac_input_last_event_timestamp_seconds", "When events of a topic were last taken from an input.", "input", "topic")
-	Refused        = counter("almanac_refused_total", "Requests and calls that were refused because too many are under way: full (all that there may be), or share (all that one client may have while others have room).", "what", "reason")
+	Refused        = counter("almanac_refused_total", "Requests, calls and connections that a bound refused or ended: full (all that there may be are under way), share (all that one client may have), idle (another needed its slot), unfinished (a syslog message without an end), not_allowed (syslog_allow).", "what", "reason")
 	InputInFlight  = gauge("almanac_input_inflight_bytes", "Bytes that requests under way hold.")
 	InputsLimit    = gauge("almanac_input_inflight_limit_bytes", "Bytes that requests under way may hold together.")
 )
