@@ -62,8 +62,8 @@ func (r *idleRig) dial(from string) net.Conn {
 }
 
 // Where all connections of a listener are open, the one that is idle longest makes room, once it is idle for so long. One that is in use
-// stays, and so do all where nobody waits.
-func TestIdleConnectionsMakeRoom(t *testing.T) {
+// stays, and so do all where no other waits.
+func TestIdleConnectionsEndForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newIdleRig(t)
@@ -76,7 +76,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		}
 		<-time.After(10 * time.Hour)
 		if len(r.ended) > 0 {
-			t.Fatalf("nobody waits, and %v ended", r.ended)
+			t.Fatalf("no other waits, and %v ended", r.ended)
 		}
 		for _, i := range []int{1, 0, 3, 2} { // the second is idle longest from here on
 			if _, err := clients[i].Write([]byte("x")); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A client that has all that one may is refused more of each sort of request, and another is let in beside it.
-func TestOneClientLeavesRoom(t *testing.T) {
+func TestOneClientLeavesSlots(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		slots  func(*API) *request.Slots

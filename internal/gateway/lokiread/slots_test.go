@@ -11,7 +11,7 @@ import (
 )
 
 // A client that has all queries that one may have is refused more, and another is let in beside it. Tails that are open take none.
-func TestOneClientLeavesRoom(t *testing.T) {
+func TestOneClientLeavesSlots(t *testing.T) {
 	t.Parallel()
 	shares := 0
 	a := New(Config{OnLimit: func(_, why string) {

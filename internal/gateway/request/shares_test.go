@@ -51,8 +51,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Whatever holders take and give back: never more than there are; one that has none gets one while any is free; and while one alone
-// floods, another that has none finds room.
+// Whatever holders take and give back: never more than there are; one that holds no slot gets one while any is free; and while one alone
+// floods, another that holds no slot finds room.
 func TestSharesHold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +65,7 @@ func TestSharesHold(t *testing.T) {
 				n := rapid.IntRange(1, 5).Draw(t, "n")
 				took := s.take(who, n)
 				if free > 0 && held[who] == 0 && n == 1 && !took {
-					t.Fatalf("%s has none, and gets none of %d", who, free)
+					t.Fatalf("%s holds no slot, and gets none of %d", who, free)
 				}
 				if took {
 					held[who] += n
@@ -107,7 +107,7 @@ func TestSharesHold(t *testing.T) {
 					t.Fatalf("%d of %d are taken, counted are %d", all, s.slots, s.taken)
 				}
 				if all == 0 && len(s.by) > 0 {
-					t.Fatal("who has none is remembered")
+					t.Fatal("who holds no slot is remembered")
 				}
 			},
 		})
