@@ -25,7 +25,7 @@ type Bound struct {
 	// Connections may be open at once; more wait, in the kernel's queue but for one. Of an address other than this machine's a quarter may be, and
 	// more are closed.
 	Connections int
-	// Idle is after how long in which nothing came a connection may be ended where another has no room; 0: it may be idle for ever.
+	// Idle is after how long in which nothing came a connection may be ended where another has no room; 0: it may be idle without end.
 	Idle time.Duration
 	// OnLimit hears of connections that are closed for a bound; it may be nil.
 	OnLimit request.OnLimit
