@@ -109,10 +109,6 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 	if err != nil {
 		return err
 	}
-	now, err := calls.Now(ctx)
-	if err != nil {
-		return err
-	}
 	for _, c := range n.Calls {
 		body, bare, err := forms.Body(n, &c)
 		if err != nil {
@@ -123,9 +119,13 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 				return err
 			}
 		}
+		now, err := calls.Now(ctx) // of each: what the receivers before took must not make it past
+		if err != nil {
+			return err
+		}
 		d := timers.Draft{Group: c.Receiver, ID: n.Key, Due: now.Add(soon), After: soon, URL: c.URL, Payload: body, Bare: bare, User: n.User}
 		_, _, err = calls.Create(ctx, d)
-		if refused := (*timer.Refusal)(nil); errors.As(err, &refused) && !errors.Is(err, timer.ErrGroupFull) {
+		if forGood(err) {
 			if !errors.Is(err, timer.ErrExists) { // it is over, or has another due time
 				e.cfg.Hooks.Fault(n.Topic, fmt.Errorf("%w: receiver %s is not told that %s is %s: %w", ErrLeftOut, c.Receiver, n.Rule, n.To, err))
 			}
@@ -137,6 +137,13 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 		}
 	}
 	return nil
+}
+
+// forGood reports whether a notification is refused whenever it is tried. A full group is not always full, and a due time that was past by then,
+// on a slow server, is another the next time.
+func forGood(err error) bool {
+	refused := (*timer.Refusal)(nil)
+	return errors.As(err, &refused) && refused.Code != timer.CodeGroupFull && refused.Code != timer.CodeDuePast
 }
 
 // withdraw has a receiver no longer told of a transition that it was not told of yet.
