@@ -53,7 +53,7 @@ func (w proofWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 		return nil, busy(fmt.Errorf("%d proofs are under way, the most at once", maxProofs))
 	}
 	if began {
-		go w.a.prove(run, q.Topic)
+		go w.a.prove(run, q.Topic) //nolint:gosec // it goes on for those who wait for it too, where the job is cancelled
 	}
 	tick := time.NewTicker(proofTold)
 	defer tick.Stop()
