@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/query"
@@ -30,7 +32,7 @@ func (c *check) nats(ctx context.Context) bool {
 			do = doStoreOff
 		}
 		c.result("NATS", err, do, "")
-		if c.nc == nil {
+		if c.nc == nil && !errors.Is(err, nats.ErrAuthorization) && !errors.Is(err, nats.ErrAuthExpired) { // it answers then
 			c.since(query.ServerNATS)
 		}
 		return false
