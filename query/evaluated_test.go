@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -213,4 +214,66 @@ func lines(rows []row) []string {
 		out[i] = fmt.Sprint(r.ts, " ", r.id, " ", string(r.json))
 	}
 	return out
+}
+
+// What a tail makes of a routed frame without ClickHouse is, byte for byte and row for row, what ClickHouse says of it, also
+// from the midst of the frame on.
+func TestTailAsByClickHouse(t *testing.T) {
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
+	db, err := tables.Open(srv.HTTPDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	sure := 0
+	rapid.Check(t, func(t *rapid.T) {
+		topic := evaluatedTopic()
+		src := ""
+		if rapid.IntRange(0, 9).Draw(t, "all") > 0 {
+			src = evaluatedFilter(t, rapid.IntRange(0, 2).Draw(t, "depth"))
+		}
+		where, err := filter.ParseAt(src, &topic, evaluatedNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := evaluatedFrame(t, &topic, 0)
+		at := place{rapid.SampledFrom([]schemas.Shard{0, 1, 0xab, math.MaxUint64}).Draw(t, "shard"), rapid.SampledFrom([]uint64{0, 1, 2, 7}).Draw(t, "pos"), f.Schema}
+		var reader frame.Reader
+		if err := reader.Open(f.Payload, &topic, f.Schema); err != nil {
+			t.Fatal(err)
+		}
+		began := tailPos{seq: 7, row: rapid.IntRange(0, reader.Rows()).Draw(t, "row"), stored: evaluatedNow.UnixNano()}
+		var got []string
+		tail := func() *tailing {
+			got = nil
+			return &tailing{r: &Reader{db: db}, topic: topic, where: where, at: began, f: func(pos string, event json.RawMessage) error {
+				got = append(got, pos+" "+string(event))
+				return nil
+			}}
+		}
+		here := tail()
+		ok, err := here.evaluate(&reader, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			if len(got) > 0 {
+				t.Fatalf("not sure, and yet it gave %q", got)
+			}
+			return
+		}
+		sure++
+		own := got
+		asked := tail()
+		if err := asked.ask(t.Context(), &reader, at, nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(got, own); diff != "" || here.at != asked.at {
+			t.Fatalf("%s at %v: %v, want %v\n(-ClickHouse +here) %s", where, at, here.at, asked.at, diff)
+		}
+	})
+	if sure == 0 {
+		t.Error("every frame went to ClickHouse")
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/streams"
-	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
@@ -46,7 +44,8 @@ type TailRequest struct {
 // stream lost what it names. Where the stream loses its
 // end meanwhile, the tail says so and goes on with what is stored since. Servers that are
 // away for a while are waited for: then it goes on where it was, with nothing
-// left out and nothing twice.
+// left out and nothing twice. While ClickHouse alone is away a tail goes on up to the first frame
+// that only it can read: what a filter leaves to it, named fields, and what an erasure covers.
 func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, event json.RawMessage) error) error {
 	topic, err := r.topic(ctx, req.Topic)
 	if err != nil {
@@ -150,6 +149,9 @@ type tailing struct {
 	f      func(pos string, event json.RawMessage) error
 	note   func(string)
 	skip   func(schemas.Source) bool // nil: none
+
+	lines   *frame.LineWriter // for the topic as of version linesOf
+	linesOf int
 }
 
 // givenAgain is that the stream lost its end and gives its sequences again.
@@ -256,92 +258,6 @@ func (r *Reader) stillThere(ctx context.Context, at tailPos) error {
 			ErrPosition, at.seq, schemas.StreamShards, time.Unix(0, at.stored).UTC().Format(time.RFC3339)))
 	}
 	return nil
-}
-
-// frame gives f the events of one frame that pass the filter, from behind t.at's
-// row on.
-func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
-	p, err := schemas.ParsePlaced(msg.Header)
-	ref, err2 := schemas.ParseShardSubject(msg.Subject)
-	if err != nil || err2 != nil || p.Cleared != "" {
-		return nil // no frame, so no event; verify names what should be one
-	}
-	if t.skip != nil && t.skip(p.Source()) {
-		return nil
-	}
-	erasures, err := t.r.ledger.Of(ctx, t.topic.Name)
-	if err != nil {
-		return passing{err}
-	}
-	cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs)
-	if max(p.Schema, cover.Schema()) > t.topic.Version { // of fields that are newer than the tail
-		topic, err := t.r.topic(ctx, t.topic.Name)
-		if err != nil {
-			return passing{err}
-		}
-		t.topic = topic
-		if _, t.where, err = filter.ParseWithin(ctx, t.src, &t.topic, t.began); err != nil { // a row limit means the fields of now
-			return joinRequest(err)
-		}
-	}
-	var reader frame.Reader
-	if err := reader.Open(msg.Data, &t.topic, p.Schema); err != nil {
-		t.note(fmt.Sprintf("message %d of %s looks like a frame and is not: %v; it is passed over, `almanac verify %s` says whether events are missing",
-			t.at.seq, msg.Subject, err, t.topic.Name))
-		return nil
-	}
-	cond, params := t.where.SQL()
-	keep, erased := cover.Keep()
-	maps.Copy(params, erased)
-	selected := columns(&t.topic)
-	if t.fields != nil {
-		exprs, mask := t.fields.SQL(column)
-		maps.Copy(params, mask)
-		selected = strings.Join(exprs, ", ")
-	}
-	settings := maps.Clone(readSettings)
-	settings["max_threads"] = "1" // so that rowNumberInAllBlocks counts the frame's own rows
-	source := tables.FreshSource(&t.topic, p.Schema, ref.ID, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
-	body, err := t.r.db.Select(ctx, &tables.Select{
-		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) AND %s ORDER BY _row FORMAT JSONEachRow", selected, source, t.at.row, cond, keep),
-		Params: params, Settings: settings, Fresh: [][]byte{reader.Raw()}, FreshStructure: t.topic.FrameStructure(p.Schema),
-	})
-	if refused := (*tables.Error)(nil); errors.As(err, &refused) && refused.Unwrap() == nil {
-		return err
-	}
-	if err != nil {
-		return passing{err}
-	}
-	defer func() { _ = body.Close() }()
-	var heard error
-	err = scanLines(body, func(line []byte) error {
-		var event json.RawMessage
-		var row int
-		if event, row, heard = cutRow(line); heard == nil {
-			heard = t.f(tailPos{t.at.seq, row, t.at.stored}.String(), event)
-		}
-		if heard == nil {
-			t.at.row = row
-		}
-		return heard
-	})
-	if err != nil && heard == nil {
-		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)} // an answer that broke off
-	}
-	return err
-}
-
-// cutRow takes _row, the last column, off an event.
-func cutRow(line []byte) (json.RawMessage, int, error) {
-	i := strings.LastIndex(string(line), `,"_row":`)
-	if i < 0 {
-		return nil, 0, fmt.Errorf("query: ClickHouse's answer has no _row: %.200s", line)
-	}
-	row, err := strconv.Atoi(strings.Trim(string(line[i+len(`,"_row":`):]), `"}`))
-	if err != nil {
-		return nil, 0, fmt.Errorf("query: ClickHouse's answer has the row %q", line[i:])
-	}
-	return json.RawMessage(string(line[:i]) + "}"), row, nil
 }
 
 // tailPos is a place in SHARDS: a message and a row of its frame, from 1. The stream gives

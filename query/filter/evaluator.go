@@ -30,8 +30,7 @@ func result(b bool) Result {
 	return No
 }
 
-// Evaluator is a filter over the events of an open frame, which is not a shard's yet: shard
-// and pos are 0, as tables.FreshSource has them. It says Yes or No only where
+// Evaluator is a filter over the events of an open frame. It says Yes or No only where
 // ClickHouse would say the same.
 //
 // What it leaves to ClickHouse: matches, numbers among the attributes, fractions,
@@ -44,12 +43,16 @@ type Evaluator struct {
 // evaluated is a node for one frame.
 type evaluated interface{ of(i int) Result }
 
-// On is the filter for the frame that r holds open, until it opens the next.
-func (e *Expr) On(r *frame.Reader) Evaluator {
+// On is the filter for the frame that r holds open, until it opens the next. The frame is not a shard's yet: shard and pos
+// are 0, as tables.FreshSource has them.
+func (e *Expr) On(r *frame.Reader) Evaluator { return e.OnPlaced(r, 0, 0) }
+
+// OnPlaced is On for a frame at a position of a shard.
+func (e *Expr) OnPlaced(r *frame.Reader, shard schemas.Shard, pos uint64) Evaluator {
 	if e.All() {
 		return Evaluator{}
 	}
-	return Evaluator{r, evaluatorOf(e.root, r)}
+	return Evaluator{r, evaluatorOf(e.root, &placed{r, uint64(shard), pos})}
 }
 
 // Of judges event i.
@@ -60,7 +63,13 @@ func (j Evaluator) Of(i int) Result {
 	return j.root.of(i)
 }
 
-func evaluatorOf(n node, r *frame.Reader) evaluated {
+// placed is an open frame and where it is.
+type placed struct {
+	*frame.Reader
+	shard, pos uint64
+}
+
+func evaluatorOf(n node, r *placed) evaluated {
 	switch n := n.(type) {
 	case logical:
 		kids := make([]evaluated, len(n.kids))
@@ -113,7 +122,8 @@ func (unsure) of(int) Result    { return Unsure }
 func (f byRow) of(i int) Result { return f(i) }
 
 // compareOn is one comparison on an open frame.
-func compareOn(n compare, r *frame.Reader) evaluated {
+func compareOn(n compare, at *placed) evaluated {
+	r := at.Reader
 	c := r.ColumnIndex(n.field.name)
 	if c < 0 && n.field.promoted != nil { // a field that came after the frame's schema version
 		return olderOn(n, r)
@@ -139,8 +149,10 @@ func compareOn(n compare, r *frame.Reader) evaluated {
 		return ordered(n, parseBool, func(i int) int64 { return bit(r.Truth(c, i)) })
 	case typeMonth:
 		return ordered(n, parseUint, func(i int) uint64 { return uint64(schemas.MonthOf(r.Ts(i))) })
-	case typeShard, typePos:
-		return ordered(n, parseUint, func(int) uint64 { return 0 })
+	case typeShard:
+		return ordered(n, parseUint, func(int) uint64 { return at.shard })
+	case typePos:
+		return ordered(n, parseUint, func(int) uint64 { return at.pos })
 	}
 	return unsure{}
 }
