@@ -1,7 +1,7 @@
 // Charts: what each draws is what the API answers, as numbers; a page of them is an address.
 import assert from 'node:assert/strict'
 import {ask, declare, iso, lines} from './example.mjs'
-import {at, open, run, until} from './page.mjs'
+import {at, open, run, settled, until} from './page.mjs'
 
 const minute = 60_000
 const begin = Math.floor(Date.now() / (10 * minute)) * 10 * minute - 60 * minute
@@ -115,6 +115,7 @@ const scenarios = {
     await page.mouse.up()
     await until(page, 'a shorter range', () => !page.url().includes(encodeURIComponent(iso(begin))))
     await page.getByRole('button', {name: /^Time range: 20/}).waitFor()
+    await settled(page) // until then a chart has what it showed before
     const shown = await numbers(page, 'one')
     assert.ok(sum(shown.rows, 1) > 20 && sum(shown.rows, 1) < 150, JSON.stringify(shown))
   },
