@@ -53,7 +53,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var heard []Refusal
-			asks := Who(fixed{access.NewTokens([]access.Token{a, b, c})}, UnaskedNone, func(r Refusal) { heard = append(heard, r) })
+			asks := Identify(fixed{access.NewTokens([]access.Token{a, b, c})}, UnaskedNone, func(r Refusal) { heard = append(heard, r) })
 			step.of.Peer = peer
 			p, err := asks(t.Context(), &step.of)
 			if err == nil && len(heard) == 0 {
