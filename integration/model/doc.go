@@ -12,29 +12,29 @@
 //
 //	  - EVENTS: Msg-Ids in memory on the server's clock, which restarts and outages
 //	    eat; refusal when full. SHARDS: atomic batches with expectations. The
-//	    registry: compare-and-set of several keys (stream.go, registry.go).
+//	    registry: compare-and-set of several keys (stream_test.go, registry_test.go).
 //	  - ClickHouse: an insert is planned, which evaluates its assertion, and
 //	    finished later, which checks the deadline, logs the token and makes the part.
 //	    A crash between the last two burns the token. The log is first in, first out
-//	    (table.go).
+//	    (table_test.go).
 //	  - Producers, with windows of schemas.MaxInFlight; several routers for each
 //	    lane, which commit it alone or together with their other lanes; sinks for
-//	    every shard, a janitor and readers (producer.go, router.go, group.go, sink.go,
-//	    janitor.go, reader.go). Each follows its original step by step. What is pure
+//	    every shard, a janitor and readers (producer_test.go, router_test.go, group_test.go, sink_test.go,
+//	    janitor_test.go, reader_test.go). Each follows its original step by step. What is pure
 //	    there is used here (checkpoint.Windows, tables.Insert.Token,
 //	    registry.Shard.Overlaps), or stated again and compared with it by a test
 //	    beside the original (Window, Full, Follows).
-//	  - Faults (faults.go): every request may be lost, late, brought twice or left
+//	  - Faults (faults_test.go): every request may be lost, late, brought twice or left
 //	    without an answer; a process or server may die at each; processes stall and
 //	    go on with what they knew; clocks jump; streams fill; operators change the
 //	    rotation; a frame is damaged, or the last of a shard; EVENTS or SHARDS loses its
-//	    end and gives its sequences again (cut.go, shardscut.go); of an answer only a
+//	    end and gives its sequences again (cut_test.go, shardscut_test.go); of an answer only a
 //	    part arrives.
 //
 // A process is a coroutine that stops whenever it asks a server something. The
-// scheduler (world.go) picks who goes on, and carries requests (wire.go). After
+// scheduler (world_test.go) picks who goes on, and carries requests (wire_test.go). After
 // the chaos everything is healed and must come to rest; then the oracle
-// (oracle.go), which uses nothing that the pipeline computed, compares what
+// (oracle_test.go), which uses nothing that the pipeline computed, compares what
 // producers were told with what is there:
 //
 //   - an accepted frame is stored once, or kept as a dead letter once; one that was
@@ -63,7 +63,7 @@
 // # What the protocol stands on
 //
 // TestMutants breaks each guard in turn and expects to be told. Grounds, in
-// mutants.go, are the same for what is not ours: that ClickHouse shows no token
+// mutants_test.go, are the same for what is not ours: that ClickHouse shows no token
 // before its part, that its log outlasts tables.InsertDeadline and keeps a burnt
 // token while its head stands, that its clock does not step back; and that what is
 // sealed, placed and read is answered by the stream's leader, which with one

@@ -9,10 +9,10 @@
 //	            └── stub, refresh, purge ◀─ cleaner ┤
 //	            └── purge ◀───────────── retention ─┴─▶ drop
 //
-// A part is a coroutine that stops whenever it asks a server something (parts.go). The
+// A part is a coroutine that stops whenever it asks a server something (parts_test.go). The
 // world picks who goes on. It ends a part there and starts another in its place, lets an
 // answer be lost, and has a part sleep through many steps. Two movers and two cleaners are at
-// work at once. The front and the table (world.go) are the servers: each request is
+// work at once. The front and the table (world_test.go) are the servers: each request is
 // atomic.
 //
 // # Oracle
@@ -26,7 +26,7 @@
 //
 // # What the protocol stands on
 //
-// mutants.go removes each guard in turn, and TestMutants expects to be told. A guard
+// mutants_test.go removes each guard in turn, and TestMutants expects to be told. A guard
 // that another one covers may go alone, and not with it.
 //
 // # What is not modelled

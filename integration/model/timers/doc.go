@@ -11,7 +11,7 @@
 //
 // # Who is authoritative
 //
-// The log, and the list of calls. The oracle (oracle.go) reads nothing else, and the rows: each record follows
+// The log, and the list of calls. The oracle (oracle_test.go) reads nothing else, and the rows: each record follows
 // from the one before it, a call has its claim and goes by its own group, no call is early, none lacks its spec, every timer is over in the
 // end, and each record has its row.
 //
