@@ -242,7 +242,13 @@ func TestLostRefusalOfAStub(t *testing.T) {
 func TestRefusedByFormerLeader(t *testing.T) {
 	t.Parallel()
 	w, _ := open(t, Config{Timeout: maxWait})
-	w.saw(&jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 3}}) // copies were given while it runs
+	copied := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 3}}
+	alone := w.space.look
+	w.space.look = func(ctx context.Context) (Use, error) { // copies were given while it runs
+		use, err := alone(ctx)
+		w.saw(copied)
+		return use, err
+	}
 	ctx := timeout(t)
 	lost := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
 	underWay := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequenceConstant}
