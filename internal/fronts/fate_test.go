@@ -1,6 +1,7 @@
 package fronts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -242,12 +243,15 @@ func TestLostRefusalOfAStub(t *testing.T) {
 func TestRefusedByFormerLeader(t *testing.T) {
 	t.Parallel()
 	w, _ := open(t, Config{Timeout: maxWait})
-	copied := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 3}}
-	alone := w.space.look
-	w.space.look = func(ctx context.Context) (Use, error) { // copies were given while it runs
-		use, err := alone(ctx)
-		w.saw(copied)
-		return use, err
+	w.saw(&jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 3}}) // copies were given while it runs, and every look sees them
+	w.space.look = func(ctx context.Context) (Use, error) {
+		info, err := streams.Info(ctx, w.js, w.stream)
+		if err != nil {
+			return Use{}, err
+		}
+		info.Config.Replicas = 3
+		w.saw(info)
+		return useOf(info), nil
 	}
 	ctx := timeout(t)
 	lost := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
