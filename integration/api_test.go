@@ -127,6 +127,7 @@ func readsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.job(c.send(202, "POST", "/v1/verify?topic=app&job", "")), `"ok":true`, `"accepted":`, `"missing":0`, `"faults":0`)
 	holds(t, c.get("/v1/jobs?kind=verify&topic=app"), `"kind":"verify"`, `"state":"done"`)
 	c.send(404, "POST", "/v1/verify?topic=nope&job", "")
+	holds(t, c.job(c.send(202, "POST", "/v1/verify?job", "")), `"ok":true`, `"faults":0`)
 	holds(t, c.get("/openapi.yaml"), "openapi: 3")
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"topics","arguments":{}}}`
 	holds(t, c.send(http.StatusOK, http.MethodPost, "/mcp", list, "Accept", "application/json, text/event-stream"), `"app`)

@@ -110,7 +110,7 @@ func New(cfg Config) *API {
 		timing: slots("requests about timers and documents", maxTiming), pages: slots("pages and batches of documents", maxPages),
 	}
 	a.proofs.known = map[string]*proven{}
-	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers()})
+	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers(), Yields: map[string]bool{kindVerify: true}})
 	return a
 }
 

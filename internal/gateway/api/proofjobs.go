@@ -60,10 +60,16 @@ func (w proofWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 	for {
 		select {
 		case <-run.done:
-			if run.err != nil {
+			if run.err == nil {
+				return provenOf(&run.value), nil
+			}
+			select {
+			case <-w.a.cfg.Stopping: // the proof ended since this gateway does, and the job goes back to the queue with its context
+				<-ctx.Done()
+				return nil, ctx.Err()
+			default:
 				return nil, run.err
 			}
-			return provenOf(&run.value), nil
 		case <-tick.C:
 			if of := run.of.Load(); of > 0 {
 				t.Progress(fmt.Sprintf("%d of %d shards", run.shards.Load(), of))

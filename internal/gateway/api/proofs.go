@@ -100,6 +100,15 @@ func (a *API) verify(_ http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	if job {
+		all, err := a.jobs.List(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range all { // who asks again waits for the same proof
+			if j.Kind == kindVerify && j.Topic == topic && !j.State.Ended() && !j.Cancel {
+				return status{http.StatusAccepted, j}, nil
+			}
+		}
 		return a.submit(r.Context(), kindVerify, topic, &proofRequest{topic})
 	}
 	run, began := a.proofs.runOf(topic, time.Now().UTC())

@@ -9,7 +9,7 @@
 //
 // A job is one entry of the registry (registry.Job). Every gateway looks for queued ones,
 // and takes one by a compare-and-set on its entry. So one gateway runs it. MaxRunning of
-// them run at once in a gateway, and MaxQueued may wait.
+// them run at once in a gateway, and MaxQueued may wait. Kinds that yield leave one place to others.
 //
 // A worker does the work of one kind. It must be able to go on with a job that another
 // gateway began: it keeps what it needs for that in the job's state (Task.Save), before

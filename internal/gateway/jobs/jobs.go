@@ -91,6 +91,8 @@ type Config struct {
 	Registry *registry.Registry
 	// Workers by kind.
 	Workers map[string]Worker
+	// Yields are kinds that leave a place of MaxRunning to others, however many of them wait.
+	Yields map[string]bool
 	// OnError hears what goes wrong beside the jobs.
 	OnError func(error)
 	// Beat, Gone and Look are beatEvery, goneAfter and lookEvery where 0.
@@ -180,7 +182,7 @@ func (r *Runner) mayTake(j *Job) bool {
 		delete(r.seen, j.ID)
 		return false
 	}
-	if r.running[j.ID] != nil || r.cfg.Workers[j.Kind] == nil || len(r.running) >= MaxRunning {
+	if r.running[j.ID] != nil || r.cfg.Workers[j.Kind] == nil || len(r.running) >= MaxRunning || r.cfg.Yields[j.Kind] && r.yielding() >= MaxRunning-1 {
 		return false
 	}
 	if j.State == Queued { // after an error a moment later, and not in a loop
@@ -197,9 +199,19 @@ func (r *Runner) mayTake(j *Job) bool {
 	return time.Since(s.at) >= r.cfg.Gone
 }
 
+// yielding counts the jobs under way that yield to others. Caller holds mu.
+func (r *Runner) yielding() (n int) {
+	for _, t := range r.running {
+		if r.cfg.Yields[t.kind] {
+			n++
+		}
+	}
+	return n
+}
+
 // take takes a job up, unless another gateway was first.
 func (r *Runner) take(ctx context.Context, wg *sync.WaitGroup, entry registry.Job, j Job) error {
-	t := &Task{r: r, entry: entry, job: j, ctx: ctx, beats: make(chan struct{}, 1)}
+	t := &Task{r: r, kind: j.Kind, entry: entry, job: j, ctx: ctx, beats: make(chan struct{}, 1)}
 	t.job.State, t.job.StartedAt = Running, now()
 	if j.Cancel {
 		t.job.State, t.job.EndedAt = Cancelled, now()
@@ -253,7 +265,10 @@ func (r *Runner) Submit(ctx context.Context, kind, topic string, request any) (J
 		return Job{}, err
 	}
 	j := Job{ID: newID(), Kind: kind, Topic: topic, State: Queued, Request: text, By: access.From(ctx).Name, CreatedAt: now()}
-	t := &Task{r: r, entry: registry.Job{ID: j.ID, Verb: verb, Topics: []string{j.Topic}}, job: j}
+	t := &Task{r: r, entry: registry.Job{ID: j.ID, Verb: verb}, job: j}
+	if j.Topic != "" { // a job of all topics goes with none of them
+		t.entry.Topics = []string{j.Topic}
+	}
 	if err := t.write(ctx); err != nil {
 		return Job{}, err
 	}

@@ -17,6 +17,7 @@ import (
 // Task is a job under way, in the hands of its worker.
 type Task struct {
 	r     *Runner
+	kind  string
 	ctx   context.Context //nolint:containedctx // of the runner: its end puts the job back
 	beats chan struct{}
 	end   context.CancelCauseFunc
@@ -130,7 +131,7 @@ func (t *Task) run(w Worker) {
 func (t *Task) outcome(result any, err, cause error, final bool) {
 	t.job.Error = ""
 	if err != nil {
-		t.job.Error = err.Error()
+		t.job.Error = access.Masked(err.Error()) // that of a panic may quote a request
 	}
 	switch {
 	case err == nil:
