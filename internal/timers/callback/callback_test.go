@@ -277,7 +277,7 @@ func TestSecretsOfTopics(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	for _, unnamed := range []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw==", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw=", "whsec_mfkq9r8g@shop" + key} {
+	for _, unnamed := range []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw==", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw=", "mails@whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw=", "whsec_mfkq9r8g@shop" + key} {
 		if _, err := ParseSecrets(unnamed); err == nil || strings.Contains(strings.ToLower(err.Error()), "mfkq9r8g") {
 			t.Errorf("a secret without a name: %v", err)
 		}

@@ -59,7 +59,7 @@ func ParseSecrets(text string) (Secrets, error) {
 		var one secret
 		for topic := range strings.SplitSeq(topics, ",") {
 			if topic = strings.TrimSpace(topic); bound && topics != everyTopic && schemas.ValidateTopicName(topic) != nil {
-				return nil, fmt.Errorf("the callback secret %q is for %q, which is not a topic's name, nor %s alone", name, topic, everyTopic)
+				return nil, fmt.Errorf("the callback secret %q is for what is not a topic's name, nor %s alone", name, everyTopic) // it may be the secret
 			} else if bound {
 				one.topics = append(one.topics, topic)
 			}

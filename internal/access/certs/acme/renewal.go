@@ -29,8 +29,8 @@ func late(leaf *x509.Certificate, now time.Time) bool {
 	return leaf.NotAfter.Sub(now) < ahead(leaf)*2/3
 }
 
-// watch says why the certificate of a host is not renewed, once a day and where the reason is another, until the issuer is closed. For
-// autocert, which renews, tells no one.
+// watch says that the certificate of a host is not renewed, once a day and once the authority was asked, until the issuer is closed. For
+// autocert, which renews, tells no one. Of a refusal it is not known which host it was for.
 func (i *Issuer) watch(host string) {
 	var said string
 	var at time.Time
@@ -38,17 +38,25 @@ func (i *Issuer) watch(host string) {
 		pair, err := i.current(host)
 		now := time.Now()
 		if err != nil || !late(pair.Leaf, now) {
-			said = ""
+			said, at = "", time.Time{}
 			continue
 		}
 		why := i.last.cause()
-		if why == said && now.Sub(at) < saidAgain {
+		if now.Sub(at) < saidAgain && (said != "" || why == "") {
 			continue
 		}
 		said, at = why, now
 		i.cfg.OnError(fmt.Errorf("the certificate of %s ends %s, and its renewal fails since %s: %s. The authority connects to port 443 of that name, which must lead to a listener of this process. It is tried again by itself, twice an hour at most",
-			host, pair.Leaf.NotAfter.UTC().Format(time.RFC3339), renews(pair.Leaf).UTC().Format(time.RFC3339), cmp.Or(why, "the authority was not asked since this process started")))
+			host, pair.Leaf.NotAfter.UTC().Format(time.RFC3339), renews(pair.Leaf).UTC().Format(time.RFC3339), cmp.Or(of(why), "the authority was not asked since this process started")))
 	}
+}
+
+// of says of whom a refusal is.
+func of(why string) string {
+	if why == "" {
+		return ""
+	}
+	return "the authority last refused " + why
 }
 
 // current returns the certificate that a host of those that have one shows now. It asks for nothing: autocert holds it.
