@@ -193,7 +193,7 @@ func (r *restoring) choose(ctx context.Context, cmd *cobra.Command, src string) 
 	}
 	for _, n := range slices.Backward(names) {
 		m, err := r.store.Manifest(ctx, n)
-		if errors.Is(err, backup.ErrTorn) && name != "" && n != name {
+		if name != "" && n != name && (errors.Is(err, backup.ErrTorn) || errors.Is(err, backup.ErrFormat)) {
 			r.a.note("%v: what it knows of erasures is not known", err)
 			continue
 		}

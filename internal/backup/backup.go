@@ -85,6 +85,9 @@ func Run(ctx context.Context, cfg Config) (*Manifest, error) {
 	if errors.Is(err, ErrTorn) {
 		base, err = nil, nil // all is copied again
 	}
+	if errors.Is(err, ErrFormat) {
+		return nil, fmt.Errorf("%w, or give another place: backups of two formats do not share one", err)
+	}
 	if err != nil {
 		return nil, err
 	}

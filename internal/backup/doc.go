@@ -77,6 +77,7 @@
 //	a byte differs             ErrDamaged names the file
 //	--keep removes it while it is read   ErrRemoved
 //	a manifest is cut          ErrTorn
+//	a manifest is of another format   ErrFormat: the Almanac that wrote it reads it
 //	a manifest names files that no backup has, or streams of others   ErrTorn, whatever its digest is
 //	a ledger is older than the backups know, or lacks what they know   ErrOldLedger
 //	the target has something   ErrNotEmpty

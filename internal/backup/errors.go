@@ -5,6 +5,8 @@ import "errors"
 var (
 	// ErrTorn means that a backup was not written to its end, or is none.
 	ErrTorn = errors.New("not a whole backup")
+	// ErrFormat means that a backup is one of another Almanac's format.
+	ErrFormat = errors.New("a backup of another format")
 	// ErrDamaged means that a file of a backup does not have the bytes that were written.
 	ErrDamaged = errors.New("the backup is damaged")
 	// ErrRemoved means that a backup was removed while it was read.

@@ -195,7 +195,7 @@ func Decode(name string, text []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("%w: %s does not have the digest that it names: it was cut or changed", ErrTorn, name)
 	}
 	if words[1] != fmt.Sprint(Format) {
-		return nil, fmt.Errorf("%w: %s has format %s, this Almanac reads %d: use the one that wrote it", ErrTorn, name, words[1], Format)
+		return nil, fmt.Errorf("%w: %s has format %s, this Almanac reads %d: use the one that wrote it", ErrFormat, name, words[1], Format)
 	}
 	var m Manifest
 	if err := json.Unmarshal(body, &m); err != nil {

@@ -271,6 +271,9 @@ func (s *Store) Keep(ctx context.Context, n int) (removed int, err error) {
 	used := map[string]bool{}
 	for i := max(len(names)-n, 0); i < len(names); i++ {
 		m, err := s.Manifest(ctx, names[i])
+		if errors.Is(err, ErrFormat) {
+			return 0, fmt.Errorf("%w. What it has is not known, so nothing was removed: remove that file once you need the backup no more", err)
+		}
 		if err != nil {
 			return 0, fmt.Errorf("%w. What it has is not known, so nothing was removed: delete that file, from which nothing can be restored, and make another backup", err)
 		}

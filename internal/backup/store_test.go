@@ -1,8 +1,10 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -211,6 +213,10 @@ func TestStore(t *testing.T) {
 		}
 		if _, err := s.Keep(ctx, 1); !errors.Is(err, ErrTorn) {
 			t.Errorf("what a manifest that was cut has is not known: %v", err)
+		}
+		at.damage(newest.Name(), bytes.Replace(text, fmt.Appendf(nil, "%s %d ", magic, Format), fmt.Appendf(nil, "%s %d ", magic, Format-1), 1))
+		if removed, err := s.Keep(ctx, 1); !errors.Is(err, ErrFormat) || removed != 0 || strings.Contains(err.Error(), "from which nothing can be restored") {
+			t.Errorf("what a backup of another format has is not known: %v", err)
 		}
 	})
 }
