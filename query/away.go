@@ -111,11 +111,19 @@ func (r *Reader) answers(ctx context.Context, server string) error {
 // a second.
 const storedWait = 5 * time.Second
 
+// storedSoon is how long a caller of WhileStored may take before ClickHouse is asked whether it is there.
+const storedSoon = time.Second
+
 // WhileStored returns a context that ends when ClickHouse is asked whether it is there, and does not answer within some seconds. It is for
 // callers that have more to do than wait for it. Its cause says what does not answer.
 func (r *Reader) WhileStored(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
+		select { // what is answered soon needs no question, each of which is a connection
+		case <-ctx.Done():
+			return
+		case <-time.After(storedSoon):
+		}
 		ask, done := context.WithTimeout(ctx, storedWait)
 		defer done()
 		if err := r.answers(ask, ServerClickHouse); err != nil {

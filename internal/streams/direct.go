@@ -58,7 +58,11 @@ func directOnce(ctx context.Context, js jetstream.JetStream, stream string, req 
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	asked, done := untilDenied(ctx)
-	defer func() { err = done(err) }()
+	defer func() {
+		if denied := done(err); !begun { // what breaks off in the middle was not denied
+			err = denied
+		}
+	}()
 	if err := nc.PublishRequest(apiSubject(js, "DIRECT.GET."+stream), inbox, data); err != nil {
 		return end{}, begun, err
 	}

@@ -99,7 +99,9 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 	case refused(err): // and would be each time: receivers are told without it
 		e.cfg.Hooks.Fault(n.Topic, fmt.Errorf("%w: that %s is %s is not stored in topic %s: %w", ErrLeftOut, n.Rule, n.To, schemas.TopicAlerts, err))
 	case err != nil:
-		e.out.closeEvents(p)
+		if ctx.Err() == nil { // else the round ended, and others publish with it
+			e.out.closeEvents(p)
+		}
 		return fmt.Errorf("alerts: storing that %s is %s: %w", n.Rule, n.To, err)
 	}
 	if !n.Tells() || len(n.Calls) == 0 {
