@@ -77,8 +77,15 @@ func (sh *shippers) configure(cfg *gateway.Config, s *settings, log zerolog.Logg
 	cfg.Topic, cfg.MetricsTopic, cfg.SyslogTopic, cfg.SyslogZone = s.InputTopic, s.MetricsTopic, s.SyslogTopic, s.SyslogZone
 	cfg.Elastic = sh.elastic
 	cfg.Syslog.Allow = s.SyslogAllow
+	allows := func(from net.Addr) bool { // before it may end another for being idle
+		if cfg.Syslog.Allows(from) {
+			return true
+		}
+		cfg.OnError(syslog.NotAllowed(from))
+		return false
+	}
 	bounded := func(l net.Listener) net.Listener {
-		return gateway.Bounded(l, gateway.Bound{What: "syslog connections", Connections: syslog.MaxConnections, Idle: syslog.Idle, OnLimit: cfg.OnLimit})
+		return gateway.Bounded(l, gateway.Bound{What: "syslog connections", Connections: syslog.MaxConnections, Idle: syslog.Idle, Allows: allows, OnLimit: cfg.OnLimit})
 	}
 	if sh.syslogTCP != nil {
 		cfg.Syslog.Streams = append(cfg.Syslog.Streams, bounded(sh.syslogTCP))

@@ -27,6 +27,8 @@ type Bound struct {
 	Connections int
 	// Idle is after how long in which nothing came a connection may be ended where another has no room; 0: it may be idle without end.
 	Idle time.Duration
+	// Allows reports whether connections of an address are taken at all; nil: all are. One that is not ends no other.
+	Allows func(from net.Addr) bool
 	// OnLimit hears of connections that are closed for a bound; it may be nil.
 	OnLimit request.OnLimit
 }
@@ -76,6 +78,11 @@ func (l *limitListener) Accept() (net.Conn, error) {
 				<-l.slots
 			}
 			return nil, err
+		}
+		if l.bound.Allows != nil && !l.bound.Allows(c.RemoteAddr()) {
+			_ = c.Close()
+			l.bound.OnLimit(l.bound.What, request.LimitNotAllowed)
+			continue
 		}
 		one := &limitedConn{Conn: c, of: l, from: pool.PeerOf(c.RemoteAddr().String())}
 		if !l.enter(one) {

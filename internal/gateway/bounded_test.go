@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/gateway/request"
 )
 
 // fromConn is a connection of an address.
@@ -17,6 +19,9 @@ type fromConn struct {
 }
 
 func (c *fromConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c.from), Port: 1} }
+
+// stranger is an address from which nothing is taken.
+const stranger = "203.0.113.9"
 
 // idleRig is a listener of four connections, which may idle for five minutes where others wait.
 type idleRig struct {
@@ -34,7 +39,7 @@ type served struct {
 func newIdleRig(t *testing.T) *idleRig {
 	t.Helper()
 	r := &idleRig{under: newPipes(), accepted: make(chan *served, 8)}
-	l := Bounded(r.under, Bound{What: "syslog connections", Connections: 4, Idle: 5 * time.Minute, OnLimit: func(_, why string) { r.ended = append(r.ended, why) }})
+	l := Bounded(r.under, Bound{What: "syslog connections", Connections: 4, Idle: 5 * time.Minute, Allows: func(from net.Addr) bool { return from.(*net.TCPAddr).IP.String() != stranger }, OnLimit: func(_, why string) { r.ended = append(r.ended, why) }})
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -78,6 +83,11 @@ func TestIdleConnectionsEndForOthers(t *testing.T) {
 		if len(r.ended) > 0 {
 			t.Fatalf("no other waits, and %v ended", r.ended)
 		}
+		unknown := r.dial(stranger)
+		if _, err := unknown.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || len(r.ended) != 1 || r.ended[0] != request.LimitNotAllowed {
+			t.Fatalf("an address from which nothing is taken: %v, counted are %v", err, r.ended)
+		}
+		r.ended = nil
 		for _, i := range []int{1, 0, 3, 2} { // the second is idle longest from here on
 			if _, err := clients[i].Write([]byte("x")); err != nil {
 				t.Fatal(err)

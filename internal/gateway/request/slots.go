@@ -18,6 +18,8 @@ type OnLimit func(what, why string)
 const (
 	LimitFull  = "full"  // all that there may be are under way
 	LimitShare = "share" // what is left is kept for others than who asks
+	// LimitNotAllowed: nothing is taken from that address.
+	LimitNotAllowed = "not_allowed"
 )
 
 // Slots bound how many requests of a sort are under way at once, so that no client takes all of them (shares). They are safe for

@@ -58,14 +58,14 @@ func TestAllows(t *testing.T) {
 		"127.0.0.1:5": true, "[::1]:5": true, "192.0.2.1:5": false,
 	} {
 		a := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(from))
-		if got := l.allows(a); got != want {
+		if got := l.Allows(a); got != want {
 			t.Errorf("%s: %v", from, got)
 		}
-		if !(&Listeners{}).allows(a) {
+		if !(&Listeners{}).Allows(a) {
 			t.Errorf("%s is refused where no network is named", from)
 		}
 	}
-	if l.allows(nil) || l.allows(&net.UnixAddr{Name: "x"}) {
+	if l.Allows(nil) || l.Allows(&net.UnixAddr{Name: "x"}) {
 		t.Error("a sender without an address is taken")
 	}
 }

@@ -98,8 +98,8 @@ type Listeners struct {
 	Allow []netip.Prefix
 }
 
-// allows reports whether messages are taken from an address.
-func (l *Listeners) allows(from net.Addr) bool {
+// Allows reports whether messages are taken from an address.
+func (l *Listeners) Allows(from net.Addr) bool {
 	if len(l.Allow) == 0 {
 		return true
 	}
@@ -121,14 +121,14 @@ func (in *Input) Run(ctx context.Context, l Listeners, grace time.Duration) erro
 	var readers, givers sync.WaitGroup
 	for _, s := range l.Streams {
 		readers.Go(func() {
-			if err := in.serveStreams(reading, giving, s, l.allows); err != nil {
+			if err := in.serveStreams(reading, giving, s, l.Allows); err != nil {
 				stop(fmt.Errorf("syslog: %w", err))
 			}
 		})
 	}
 	for _, p := range l.Packets {
 		readers.Go(func() {
-			if err := in.servePackets(reading, p, l.allows); err != nil {
+			if err := in.servePackets(reading, p, l.Allows); err != nil {
 				stop(fmt.Errorf("syslog: %w", err))
 			}
 		})

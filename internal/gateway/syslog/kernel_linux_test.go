@@ -41,7 +41,9 @@ func TestWhatTheKernelDropsIsCounted(t *testing.T) {
 	in := New(Config{Pool: env.Pool, Topic: "sys", OnError: func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		said = append(said, err.Error())
+		if strings.Contains(err.Error(), "the kernel dropped") { // a busy server may have messages wait too
+			said = append(said, err.Error())
+		}
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

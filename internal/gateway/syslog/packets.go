@@ -46,7 +46,7 @@ func (in *Input) servePackets(ctx context.Context, p net.PacketConn, allows func
 		case !allows(from):
 			in.stats.refused.Add(1)
 			in.tell("not-allowed", 1)
-			in.cfg.OnError(notAllowed(from))
+			in.cfg.OnError(NotAllowed(from))
 			continue
 		case len(trim(datagram[:n])) == 0:
 			continue

@@ -17,9 +17,8 @@ const (
 	// for endWait at most.
 	endSilence = 250 * time.Millisecond
 	endWait    = 4 * time.Second
-	// limitUnfinished and limitNotAllowed are why a connection is closed, for counts.
+	// limitUnfinished is why a connection is closed, for counts.
 	limitUnfinished = "unfinished"
-	limitNotAllowed = "not_allowed"
 )
 
 // errUnfinished: the end of a message does not come.

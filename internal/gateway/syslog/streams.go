@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -44,16 +45,16 @@ func (in *Input) serveStreams(ctx, giving context.Context, l net.Listener, allow
 			_ = backoff.Sleep(ctx, acceptPause)
 		case !allows(c.RemoteAddr()):
 			_ = c.Close()
-			in.cfg.OnLimit("syslog connections", limitNotAllowed)
-			in.cfg.OnError(notAllowed(c.RemoteAddr()))
+			in.cfg.OnLimit("syslog connections", request.LimitNotAllowed)
+			in.cfg.OnError(NotAllowed(c.RemoteAddr()))
 		default:
 			connections.Go(func() { in.serveStream(ctx, giving, c) })
 		}
 	}
 }
 
-// notAllowed is a sender whose messages are not taken.
-func notAllowed(from net.Addr) error {
+// NotAllowed is a sender whose messages are not taken.
+func NotAllowed(from net.Addr) error {
 	return fmt.Errorf("syslog: nothing is taken from %s: syslog_allow does not have its network", host(from))
 }
 
