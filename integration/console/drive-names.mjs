@@ -72,6 +72,13 @@ const scenarios = {
     await found(page, '1 of 1 events')
     await only.click()
     await has("(message = 'plain' or message = 'of names')")
+    for (const where of ["message = 'plain'or message='of names'", "(message = 'plain')OR(message = 'of names')"]) { // no space is needed
+      await page.goto(at(`search?topic=${topic}&from=all&facets=attributes.to&where=${encodeURIComponent(where)}`))
+      await found(page, '2 of 2 events')
+      await only.click()
+      await has(`(${where}) AND attributes.to = 'this AND that\\'s'`)
+      await found(page, '1 of 1 events')
+    }
   },
   async 'a mistake is underlined after a second Enter too'() {
     const page = await open(at(`search?topic=${topic}&from=all`))

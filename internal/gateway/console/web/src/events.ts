@@ -52,14 +52,14 @@ export function condition(topic: Topic | undefined, field: string, value: string
   return `${field} ${not ? '!=' : '='} ${bare ? value : `'${escaped(value)}'`}`;
 }
 
-/** parts are the conditions that AND joins, apart from what quotes and brackets hold; undefined where OR joins some. */
+/** parts are the conditions that AND joins, by the tokens of the language of filters, apart from what brackets hold; undefined where OR joins some. */
 function parts(where: string): string[] | undefined {
   const all = [''];
   let depth = 0;
-  for (const [word] of where.matchAll(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\s+(?:AND|OR)\s+|[^]/gi)) {
+  for (const [word] of where.matchAll(/'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"|`[^`]*`|[a-z_@][\w@]*(?:\.[\w@$:/#-]+)*|[^]/gi)) {
     if (word === '(' || word === '[') depth++;
     if (word === ')' || word === ']') depth--;
-    const link = depth ? '' : word.trim().toUpperCase();
+    const link = depth ? '' : word.toUpperCase();
     if (link === 'OR') return undefined;
     if (link === 'AND') all.push('');
     else all[all.length - 1] += word;
