@@ -20,7 +20,7 @@ listen: 0.0.0.0:4222
 http: 127.0.0.1:8222
 tls { cert_file: $out/tls.crt, key_file: $out/tls.key }
 END
-almanac config nats --server /data >> nats.conf
+almanac config nats --server /data | sed 's/^  store_dir: .*/&\n  max_file_store: 50GB/' >> nats.conf
 almanac config nats > users.conf
 for user in $(sed -n 's/^ *user: //p' users.conf); do
   password=$(random)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Beside tables that have rows no empty registry is made, until it is said that theirs was lost; then repair fills it, and what was
@@ -27,6 +28,9 @@ func TestSetupWithALostRegistry(t *testing.T) {
 	p.as(access.UserSetup).ok("", "setup") // it knows its tables
 	for _, d := range []*daemon{router, sink} {
 		d.stop(syscall.SIGTERM)
+	}
+	if _, err := p.srv.SQL().ExecContext(t.Context(), "DROP TABLE IF EXISTS "+schemas.TableLedger+" SYNC"); err != nil { // a sink that ran for a while made it
+		t.Fatal(err)
 	}
 	p.nats = newConfigured(t)
 	asSink := p.as(access.UserSetup) // as where it is deployed

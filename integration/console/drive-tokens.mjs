@@ -28,7 +28,7 @@ const scenarios = {
   async 'a token that has ended, and another in its place'() {
     await declare('tokens', 'log')
     await send([{message: 'for those who may'}], 'tokens')
-    const ended = await token('ended', '--read', '*', '--expires', '2020-01-01')
+    const ended = await token('ended', '--read', '*', '--expires', '2s')
     const page = await says(ended, 'search?topic=tokens&from=all', /^The token of this tab is not valid: it has ended, /)
     const fresh = await token('fresh', '--read', '*')
     await says(fresh, 'search?topic=tokens&from=all', /^for those who may$/) // it is taken up

@@ -12,6 +12,7 @@ max_payload: %[2]d
 max_pending: %[3]d
 max_connections: %[4]d
 jetstream {
+  # Its streams may be made before they are full: max_file_store is three quarters of the disk's free bytes unless you give it.
   store_dir: %[5]q
   # What is acknowledged is on disk. Almanac publishes frames, so it can afford it.
   sync_interval: always
