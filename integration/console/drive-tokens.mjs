@@ -14,9 +14,11 @@ async function says(secret, fragment, text) {
   await page.goto(at(fragment))
   const said = page.locator('main').getByText(text).first()
   const ask = page.getByRole('button', {name: /^(Verify now|Run)$/}).first() // of pages that ask for nothing by themselves
+  let patience = 3_000 // twice as much each time: the machine may be slow
   await until(page, String(text), async () => {
-    if (await ask.isVisible()) await ask.click({timeout: 2_000}).catch(() => undefined)
-    if (await said.waitFor({timeout: 3_000}).then(() => true, () => false)) return true
+    if (await ask.isVisible()) await ask.click({timeout: patience}).catch(() => undefined)
+    if (await said.waitFor({timeout: patience}).then(() => true, () => false)) return true
+    patience *= 2
     await page.reload()
     await settled(page)
     return false
