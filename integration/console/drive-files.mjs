@@ -26,9 +26,11 @@ async function sent(name, ...flags) {
 async function eventOf(topic, where) {
   const page = await open(at(`search?topic=${topic}&from=all&where=${encodeURIComponent(where)}`))
   const drawer = page.getByRole('complementary', {name: 'Event'})
+  let patience = 3_000 // twice as much each time: the machine may be slow
   await until(page, 'one event that is stored', async () => { // it may not be found at first
-    await rows(page).first().click({timeout: 3_000}).catch(() => undefined)
-    if (await drawer.getByText('stored', {exact: true}).waitFor({timeout: 3_000}).then(() => true, () => false)) return true
+    await rows(page).first().click({timeout: patience}).catch(() => undefined)
+    if (await drawer.getByText('stored', {exact: true}).waitFor({timeout: patience}).then(() => true, () => false)) return true
+    patience *= 2
     await page.reload()
     await settled(page)
     return false
