@@ -191,7 +191,10 @@ func noToken(name string, all []access.Token) error {
 	for i := range all {
 		names = append(names, all[i].Name)
 	}
-	return usageError{fmt.Errorf("there is no token %q, but %s", name, strings.Join(slices.Compact(append(names, "no other")[:max(len(names), 1)]), ", "))}
+	if len(names) == 0 {
+		return usageError{fmt.Errorf("there is no token %q, nor another: `almanac token add` makes one", name)}
+	}
+	return usageError{fmt.Errorf("there is no token %q, but %s", name, strings.Join(slices.Compact(names), ", "))}
 }
 
 func (a *app) tokenRemove(_ context.Context, cmd *cobra.Command, args []string) error {
