@@ -46,7 +46,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights users soak simulate documents cover release release-check install clean tidy backup-large console-shots
+.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights users soak simulate documents cover release release-check go-install install clean tidy backup-large console-shots
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -305,6 +305,9 @@ release: console ## Archives for linux and darwin with completion, man pages, li
 
 release-check: console ## A release of every system, twice: the same bytes? Half an hour on 2 cores
 	ALMANAC_RELEASE=linux/amd64,linux/arm64,darwin/amd64,darwin/arm64 go test -count 1 -timeout 2h -run '^TestReleaseTwice$$' -v ./internal/release
+
+go-install: setup ## The program by go install of a version, from a proxy that has this commit: its version, without an engine and with one
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_GO_INSTALL=1 go test -count 1 -timeout 60m -run '^TestGoInstall$$' -v ./internal/release
 
 # Where install puts things; DESTDIR is for those who make packages.
 PREFIX  ?= /usr/local
