@@ -238,7 +238,7 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 	default:
 		at.seq = info.State.LastSeq + 1
 	}
-	at.seq = max(at.seq, 1) // of a stream that never had a message NATS says 0, which is no position
+	at.seq = max(at.seq, 1) // of a stream that never had a message NATS says 0, where positions begin at 1
 	return at, err
 }
 
