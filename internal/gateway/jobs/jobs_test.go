@@ -64,7 +64,7 @@ func (e *env) gateway(gone time.Duration, w worker) (r *jobs.Runner, stop, kill 
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	r = jobs.New(jobs.Config{Registry: reg, Workers: map[string]jobs.Worker{"test": w}, Beat: 50 * time.Millisecond, Gone: gone, Look: 50 * time.Millisecond})
+	r = jobs.New(jobs.Config{Registry: reg, Workers: map[string]jobs.Worker{"test": w, "yields": w}, Yields: map[string]bool{"yields": true}, Beat: 50 * time.Millisecond, Gone: gone, Look: 50 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -226,6 +226,34 @@ func TestCancel(t *testing.T) {
 		if j := e.reaches(runs, id, jobs.Cancelled); j.EndedAt.IsZero() || j.CancelledBy != "chief" {
 			t.Errorf("%+v", j)
 		}
+	}
+}
+
+// Jobs that yield leave a place to others, however many wait. They may be of no topic.
+func TestYields(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	began := make(chan struct{}, 10)
+	r, _, _ := e.gateway(never, goesOn(began))
+	for range jobs.MaxRunning + 1 {
+		if _, err := r.Submit(t.Context(), "yields", "", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range jobs.MaxRunning - 1 {
+		<-began
+	}
+	e.reaches(r, e.submit(r), jobs.Running)
+	all, err := r.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]int{}
+	for _, j := range all {
+		states[j.Kind+" "+string(j.State)]++
+	}
+	if states["yields running"] != jobs.MaxRunning-1 || states["yields queued"] != 2 {
+		t.Errorf("jobs by state: %v", states)
 	}
 }
 
