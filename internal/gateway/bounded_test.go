@@ -59,6 +59,14 @@ func newIdleRig(t *testing.T) *idleRig {
 	return r
 }
 
+// counted waits until all rest, then gives why connections were ended since it was last asked.
+func (r *idleRig) counted() []string {
+	synctest.Wait()
+	ended := r.ended
+	r.ended = nil
+	return ended
+}
+
 // dial connects from an address.
 func (r *idleRig) dial(from string) net.Conn {
 	client, server := net.Pipe()
@@ -80,14 +88,14 @@ func TestIdleConnectionsEndForOthers(t *testing.T) {
 			<-time.After(time.Minute)
 		}
 		<-time.After(10 * time.Hour)
-		if len(r.ended) > 0 {
-			t.Fatalf("no other waits, and %v ended", r.ended)
+		if ended := r.counted(); len(ended) > 0 {
+			t.Fatalf("no other waits, and %v ended", ended)
 		}
 		unknown := r.dial(stranger)
-		if _, err := unknown.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || len(r.ended) != 1 || r.ended[0] != request.LimitNotAllowed {
-			t.Fatalf("an address from which nothing is taken: %v, counted are %v", err, r.ended)
+		_, err := unknown.Read(make([]byte, 1))
+		if ended := r.counted(); !errors.Is(err, io.EOF) || len(ended) != 1 || ended[0] != request.LimitNotAllowed {
+			t.Fatalf("an address from which nothing is taken: %v, counted are %v", err, ended)
 		}
-		r.ended = nil
 		for _, i := range []int{1, 0, 3, 2} { // the second is idle longest from here on
 			if _, err := clients[i].Write([]byte("x")); err != nil {
 				t.Fatal(err)
@@ -108,8 +116,8 @@ func TestIdleConnectionsEndForOthers(t *testing.T) {
 				t.Errorf("connection %d is ended too: %v", i, err)
 			}
 		}
-		if len(r.ended) != 1 || r.ended[0] != limitIdle {
-			t.Errorf("counted are %v", r.ended)
+		if ended := r.counted(); len(ended) != 1 || ended[0] != limitIdle {
+			t.Errorf("counted are %v", ended)
 		}
 		for _, c := range clients {
 			_ = c.Close()
@@ -147,8 +155,8 @@ func TestIdleConnectionsOfAnAddress(t *testing.T) {
 			}
 			_ = c.Close()
 		}
-		if len(r.ended) != 2 || r.ended[0] != "share" || r.ended[1] != limitIdle {
-			t.Errorf("counted are %v", r.ended)
+		if ended := r.counted(); len(ended) != 2 || ended[0] != "share" || ended[1] != limitIdle {
+			t.Errorf("counted are %v", ended)
 		}
 	})
 }
