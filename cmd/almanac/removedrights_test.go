@@ -19,9 +19,19 @@ import (
 // removedRightsEnv has TestRemovedRights take each right of each part, and not some: all, or those whose subject has what it says.
 const removedRightsEnv = "ALMANAC_REMOVED_RIGHTS"
 
-// nameWithin is how soon a part says which right it lacks. A test waits longer for a busy machine, and prints what it took; make rights
-// fails where one takes longer.
+// nameWithin is how soon a part says which right it lacks, and how soon doctor does, with the part's settings and with the operator's. A
+// test waits longer for a busy machine, and prints what it took; make rights fails where one takes longer.
 const nameWithin = 5 * time.Second
+
+// inTime fails make rights where what was said took longer than nameWithin.
+func inTime(t *testing.T, began time.Time, format string, args ...any) {
+	t.Helper()
+	took := time.Since(began).Round(10 * time.Millisecond)
+	t.Logf("%s, after %s", fmt.Sprintf(format, args...), took)
+	if os.Getenv(removedRightsEnv) != "" && took > nameWithin {
+		t.Errorf("%s, after more than %s", fmt.Sprintf(format, args...), nameWithin)
+	}
+}
 
 // removedRight is a right that a part is without. needed: what the part does from its start on asks for it.
 type removedRight struct {
@@ -61,8 +71,8 @@ func removedRights() (all []removedRight) {
 }
 
 // named checks that the lack is named before it hurts, as the line of the configuration: in the log of the part, by doctor with the
-// part's own settings, and by that of the operator where the part may still tell it.
-func (p *apart) named(r removedRight, part *daemon) {
+// part's own settings, and by that of the operator where the part may still tell it. The part began to be without at a time.
+func (p *apart) named(r removedRight, part *daemon, began time.Time) {
 	p.t.Helper()
 	need := access.NATSUserOf(r.user)
 	if r.filter == schemas.SubjectOwnRights || slices.ContainsFunc(need.Publish, func(f string) bool { return f != r.filter && schemas.CoversSubjects(f, r.filter) }) {
@@ -75,14 +85,18 @@ func (p *apart) named(r removedRight, part *daemon) {
 		}
 		return nil
 	})
+	inTime(p.t, began, "%s without %s says that it lacks it", r.user, r.filter)
 	if r.user == access.UserSink && os.Getenv(removedRightsEnv) == "" {
 		return // doctor itself needs what the sink reads by, and waits for as long as it has
 	}
+	asked := time.Now()
 	own := p.as(r.user).run("", "doctor")
+	inTime(p.t, asked, "doctor of %s without %s answers", r.user, r.filter)
 	contains(p.t, strings.Join(strings.Fields(own.out), " "), r.user+" may not do what the user "+r.user+" needs: it lacks "+line)
 	if strings.HasPrefix(r.filter, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, ""))) {
 		return // it is by this that it tells others
 	}
+	asked = time.Now()
 	embeddedtest.Eventually(p.t, maxWait, func() error {
 		all := p.as(access.UserOperator).run("", "doctor")
 		if text := strings.Join(strings.Fields(all.out), " "); !strings.Contains(text, "its user "+r.user+" lacks "+line) {
@@ -90,12 +104,32 @@ func (p *apart) named(r removedRight, part *daemon) {
 		}
 		return nil
 	})
+	inTime(p.t, asked, "the operator's doctor says that %s lacks %s", r.user, r.filter)
 }
 
 // A part that lacks a right says so by user and subject. Or it does not need it to have what is sent stored. It is never
 // silent, and goes on by itself once it has the right.
 func TestRemovedRights(t *testing.T) {
 	t.Parallel()
+	rights := removedRights()
+	if os.Getenv(removedRightsEnv) == "" {
+		withoutEach(t, rights)
+		return
+	}
+	of := map[string][]removedRight{}
+	for _, r := range rights {
+		of[r.user] = append(of[r.user], r)
+	}
+	for user, rights := range of { // each with servers of its own: there are hundreds
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			withoutEach(t, rights)
+		})
+	}
+}
+
+// withoutEach takes rights away, one after the other, from parts that work beside each other.
+func withoutEach(t *testing.T, rights []removedRight) {
 	p := newApart(t)
 	commands := map[string][]string{access.UserRouter: {"router"}, access.UserSink: {"sink"}, access.UserTimers: {"timers", "run"}, access.UserGateway: {"gateway", "--http", "off", "--otlp-http", "127.0.0.1:0", "--otlp-grpc", "off"}}
 	running := map[string]*daemon{}
@@ -111,7 +145,7 @@ func TestRemovedRights(t *testing.T) {
 		}
 		return nil
 	}
-	for _, r := range removedRights() {
+	for _, r := range rights {
 		running[r.user].stop(syscall.SIGKILL)
 		p.nats.without(r.user, r.filter)
 		began := time.Now()
@@ -132,11 +166,7 @@ func TestRemovedRights(t *testing.T) {
 		}
 		embeddedtest.Eventually(t, maxWait, func() error {
 			if said() {
-				took := time.Since(began)
-				t.Logf("%s without %s says so after %s", r.user, r.filter, took.Round(10*time.Millisecond))
-				if os.Getenv(removedRightsEnv) != "" && took > nameWithin {
-					t.Errorf("%s without %s said so after %s, more than %s", r.user, r.filter, took, nameWithin)
-				}
+				inTime(t, began, "%s without %s says so", r.user, r.filter)
 				return nil
 			}
 			if err := stored(); err != nil || time.Since(began) < nameWithin {
@@ -148,7 +178,7 @@ func TestRemovedRights(t *testing.T) {
 			}
 			return nil
 		})
-		p.named(r, part)
+		p.named(r, part, began)
 		p.nats.whole()
 		part.says(`"message":"ready"`)
 		embeddedtest.Eventually(t, maxWait, stored)
@@ -190,7 +220,7 @@ func TestRemovedRightsOfCommands(t *testing.T) {
 			p.nats.without(user, filter)
 			began := time.Now()
 			r := p.as(user).run("x\n", strings.Fields(c.verb)...)
-			took := time.Since(began).Round(10 * time.Millisecond)
+			inTime(t, began, "%s as %s without %s: exit %d", c.verb, user, filter, r.code)
 			said := strings.ReplaceAll(r.out+r.err, `\"`, `"`)
 			_, subject, ok := strings.Cut(said, `Permissions Violation for Publish to "`)
 			subject, _, _ = strings.Cut(subject, `"`)
@@ -201,12 +231,13 @@ func TestRemovedRightsOfCommands(t *testing.T) {
 			if r.code == exitOK && slices.Contains(c.filter, filter) {
 				t.Errorf("%s works as %s without %s", c.verb, user, filter)
 			}
-			t.Logf("%s as %s without %s: exit %d after %s", c.verb, user, filter, r.code, took)
 			if filter == schemas.SubjectOwnRights || slices.ContainsFunc(access.NATSUserOf(user).Publish, func(f string) bool { return f != filter && schemas.CoversSubjects(f, filter) }) {
 				p.nats.whole()
 				continue
 			}
+			asked := time.Now()
 			own := p.as(user).run("", "doctor")
+			inTime(t, asked, "doctor of %s without %s answers", user, filter)
 			contains(t, strings.Join(strings.Fields(own.out), " "), user+" may not do what the user "+user+" needs: it lacks publish allow "+strconv.Quote(filter))
 			p.nats.whole()
 		}
