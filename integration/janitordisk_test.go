@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// The promise's holes, line 4: the janitor does not purge while the disk of NATS is full, and does
+// The janitor does not purge while the disk of NATS is full, and does
 // so again afterwards.
 func TestJanitorLeavesAFullDisk(t *testing.T) {
 	t.Parallel()

@@ -99,7 +99,7 @@ func (c *countedConn) Close() error {
 // it to ten times the default, some minutes.
 const SlowEngineEnv = "ALMANAC_SLOW_ENGINE_EVENTS"
 
-// The promise's holes, line 3: an engine at a tenth of its speed, under full load. The backlog
+// An engine at a tenth of its speed, under full load. The backlog
 // drains meanwhile, its watchers do not add to its load, and the rest is stored within
 // a minute after it is fast again.
 func TestEngineAtATenth(t *testing.T) {

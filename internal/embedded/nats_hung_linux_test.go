@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// The promise's holes, line 4: a purge that was the first to meet a full disk deadlocked the
+// A purge that was the first to meet a full disk deadlocked the
 // server with itself (docs/upstream.md), each health check hung, and nothing replaced
 // it. Now checks end, leave one goroutine at most, and Run returns ErrHung.
 func TestNATSPurgeOnFullDisk(t *testing.T) {

@@ -172,7 +172,56 @@ func TestOneQuestionForAllSilentRequests(t *testing.T) {
 	})
 }
 
-// The promise's holes, line 3: an outage is found by one prober, reported once, waited for by
+// What only reads is sent once more where the server does not know it, once, and under another name. What may have changed something is
+// not, and neither is what was given a name.
+func TestReadsAreSentOnceMore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		query, body string
+		sent        int64
+	}{
+		"a read":                     {"", "\n SELECT 1", 2},
+		"a read with names":          {"", "with 1 AS x SELECT x", 2},
+		"a read in the address":      {"query=SELECT+1", "data", 2},
+		"a read that is named":       {"query_id=mine", "SELECT 1", 1},
+		"a change":                   {"", "ALTER TABLE t DELETE WHERE 1", 1},
+		"a change in the address":    {"query=OPTIMIZE+TABLE+t", "SELECT 1", 1},
+		"a word that begins like it": {"", "SELECTED", 1},
+		"nothing":                    {"", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var sent atomic.Int64
+				s := &pipeServer{answer: func(req *http.Request, body string) (int, string, bool) {
+					if strings.Contains(body, "system.processes") {
+						return http.StatusOK, "", true
+					}
+					if body != c.body {
+						t.Errorf("the body was %q", body)
+					}
+					sent.Add(1)
+					return 0, "", false
+				}}
+				db := s.open(t)
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, db.base+"/?"+c.query, strings.NewReader(c.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := db.do(req); !errors.Is(err, ErrVanished) {
+					t.Errorf("ended with %v, want ErrVanished", err)
+				}
+				if n := sent.Load(); n != c.sent {
+					t.Errorf("sent %d times, want %d", n, c.sent)
+				}
+				_ = db.Close()
+				s.ended.Wait()
+			})
+		})
+	}
+}
+
+// An outage is found by one prober, reported once, waited for by
 // everybody, and its end is reported once.
 func TestOutageIsOneReportAndOneProber(t *testing.T) {
 	t.Parallel()

@@ -13,5 +13,5 @@
 // # Failures
 //
 // A request without an answer is ErrUnreachable; so is each one while the breaker is open, at once. One whose server
-// vanished is ErrVanished. Every question and probe is bounded, and there is one of each at a time.
+// vanished is ErrVanished, but what only reads is sent once more first (again.go). Every question and probe is bounded, and there is one of each at a time.
 package watchdog

@@ -26,8 +26,24 @@ type Transport struct {
 // ParamDatabase is the parameter of a request that names its database, and so its engine.
 const ParamDatabase = "database"
 
-// RoundTrip sends the request, under watch until its answer begins.
+// paramQueryID names a statement, paramQuery has it where the body has something else.
+const (
+	paramQueryID = "query_id"
+	paramQuery   = "query"
+)
+
+// RoundTrip sends the request, under watch until its answer begins; a read whose server vanished twice.
 func (w *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.send(req)
+	if errors.Is(err, ErrVanished) {
+		if once := again(req); once != nil {
+			return w.send(once)
+		}
+	}
+	return resp, err
+}
+
+func (w *Transport) send(req *http.Request) (*http.Response, error) {
 	if err := w.Breaker.Check(req.Context()); err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
@@ -51,11 +67,11 @@ func (w *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.moved()
 	}}))
 	u := *req.URL
-	if r.id = params.Get("query_id"); r.id == "" {
+	if r.id = params.Get(paramQueryID); r.id == "" {
 		var b [16]byte
 		_, _ = rand.Read(b[:]) // never fails on the supported systems
 		r.id = "almanac-" + hex.EncodeToString(b[:])
-		u.RawQuery += "&query_id=" + r.id
+		u.RawQuery += "&" + paramQueryID + "=" + r.id
 	}
 	if engine != "" {
 		u.RawQuery += "&" + ParamDatabase + "=" + url.QueryEscape(engine)
