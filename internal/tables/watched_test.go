@@ -221,6 +221,28 @@ func TestReadsAreSentOnceMore(t *testing.T) {
 	}
 }
 
+// A server that reads a form with many events is not asked about it meanwhile: it does not know the statement yet.
+func TestFormsAreRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &pipeServer{answer: func(_ *http.Request, body string) (int, string, bool) {
+			if !strings.Contains(body, "system.processes") {
+				<-time.After(4 * time.Second)
+			}
+			return http.StatusOK, "", true
+		}}
+		db := s.open(t)
+		for size, want := range map[int]error{1 << 10: ErrVanished, 16 << 20: nil} {
+			err := db.Lines(t.Context(), &Select{SQL: "SELECT 1", ID: fmt.Sprint("of", size), Fresh: [][]byte{make([]byte, size)}, FreshStructure: "x String"}, func(string) error { return nil })
+			if !errors.Is(err, want) {
+				t.Errorf("a form of %d bytes ended with %v, want %v", size, err, want)
+			}
+		}
+		_ = db.Close()
+		s.ended.Wait()
+	})
+}
+
 // An outage is found by one prober, reported once, waited for by
 // everybody, and its end is reported once.
 func TestOutageIsOneReportAndOneProber(t *testing.T) {

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Transport is one whose requests end when their server vanished, and fail at once while the breaker is open.
@@ -61,7 +63,7 @@ func (w *Transport) send(req *http.Request) (*http.Response, error) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	r := &request{cancel: cancel}
+	r := &request{cancel: cancel, reading: readingTime(req)}
 	out := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
 		r.reused.Store(c.Reused)
 		r.moved()
@@ -103,6 +105,14 @@ func (w *Transport) send(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &answerBody{resp.Body, cancel}
 	return resp, nil
+}
+
+// readingTime is how long a server may read a request before it knows its statement.
+func readingTime(req *http.Request) time.Duration {
+	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
+		return 0
+	}
+	return time.Duration(max(req.ContentLength, 0)) * time.Second / formRate
 }
 
 // CloseIdleConnections is for http.Client.
