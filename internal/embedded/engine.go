@@ -99,7 +99,9 @@ var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)(?:\.\d+)*`)
 func programVersion(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	asked := exec.CommandContext(ctx, path, "--version")
+	asked.Env = childEnviron("/")
+	out, err := asked.Output()
 	if err != nil {
 		return "", fmt.Errorf("it does not say its version: %w", err)
 	}

@@ -230,3 +230,20 @@ func FuzzRemoteEndpoint(f *testing.F) {
 		}
 	})
 }
+
+// A clickhouse program that is asked for its version gets nothing of what this process holds in its environment.
+func TestVersionIsAskedWithoutTheEnvironment(t *testing.T) {
+	t.Setenv("ALMANAC_PII_KEY", "marked-secret")
+	dir := t.TempDir()
+	program, seen := filepath.Join(dir, "clickhouse"), filepath.Join(dir, "seen")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nenv > "+seen+"\necho ClickHouse 99.1.1\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	if version, err := programVersion(t.Context(), program); err != nil || version != " 99.1.1" {
+		t.Fatalf("version %q, %v", version, err)
+	}
+	environ, err := os.ReadFile(seen)
+	if err != nil || !strings.Contains(string(environ), "PATH=") || strings.Contains(string(environ), "marked-secret") {
+		t.Errorf("its environment: %v %s", err, environ)
+	}
+}

@@ -59,7 +59,7 @@ func TestFileIsFollowed(t *testing.T) {
 			if err := step.do(); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(3 * time.Second)
+			<-time.After(2 * time.Second)
 			synctest.Wait()
 			for _, secret := range step.valid {
 				if _, why, err := k.Tokens().Authenticate(&access.Asked{Secret: secret, Peer: peer, At: time.Now()}); err != nil {

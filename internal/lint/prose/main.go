@@ -76,6 +76,9 @@ func main() {
 			}
 		}
 	}
+	if checkRows() {
+		bad = true
+	}
 	if checkComments() {
 		bad = true
 	}
