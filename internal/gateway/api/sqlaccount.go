@@ -25,11 +25,13 @@ func (a *API) asksAs(r *http.Request) (asks, error) {
 	if a.cfg.Anyone {
 		return reader, nil
 	}
-	topics, everything := access.From(r.Context()).SQLTopics()
+	who := access.From(r.Context())
+	topics, everything := who.SQLTopics()
 	switch {
 	case everything:
 		return reader, nil
 	case !a.cfg.TopicSQL:
+		_ = who.Refused(&access.Denied{Name: who.Name, Action: access.SQL, Roles: []access.Role{access.RoleSQL}}) // counted as one
 		return asks{}, request.Refuse(http.StatusForbidden, "no_account",
 			"SQL of some topics needs a ClickHouse server of its own: in the one that `up` runs, a statement may read the files of all topics",
 			"ask with a token that has sql for all topics, or read over HTTP what the token may read; SECURITY.md says why")

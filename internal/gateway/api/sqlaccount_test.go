@@ -29,7 +29,12 @@ func TestAccountOfStatements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest(http.MethodPost, "/v1/sql", nil)
-			as, err := (&API{cfg: c.cfg}).asksAs(r.WithContext(access.With(r.Context(), c.who)))
+			counted, who := 0, *c.who
+			who.OnDenied = func(*access.Denied) { counted++ }
+			as, err := (&API{cfg: c.cfg}).asksAs(r.WithContext(access.With(r.Context(), &who)))
+			if refused := err != nil; refused != (counted == 1) {
+				t.Errorf("refused: %v, counted %d times", err, counted)
+			}
 			if as.user != c.user || as.password != c.pass || (err == nil) != (c.user != "") {
 				t.Errorf("%q, %v", as.user, err)
 			}

@@ -30,11 +30,14 @@ type Config struct {
 	Hosts   []string
 	// Page says which paths are those of a page, which a browser may go to; nil: none.
 	Page func(path string) bool
-	// OnRefused hears the code of each request that Decide refuses; nil: it is not heard.
+	// OnRefused hears the code of each request that Decide refuses, or that has two secrets; nil: it is not heard.
 	OnRefused func(code string)
 	// Who says who asks; nil: Almanac itself, of whom nothing is asked.
 	Who func(context.Context, *access.Asked) (*access.Principal, error)
 }
+
+// badHeader is the code of a request that has two secrets.
+const badHeader = "bad_header"
 
 // answers are the headers of every answer. A handler whose answer is a page replaces them.
 var answers = map[string]string{
@@ -55,7 +58,10 @@ func Handler(next http.Handler, cfg Config) http.Handler {
 		ask.Unasked, ask.Hosts = cfg.Unasked, cfg.Hosts
 		ask.Page = cfg.Page != nil && cfg.Page(r.URL.Path)
 		if name := access.Several(r.Header); name != "" {
-			cfg.Fail(w, r, request.Refuse(http.StatusBadRequest, "bad_header", "the request has several "+name+" headers", "send one: what is between may have judged by another"))
+			if cfg.OnRefused != nil {
+				cfg.OnRefused(badHeader)
+			}
+			cfg.Fail(w, r, request.Refuse(http.StatusBadRequest, badHeader, "the request has several "+name+" headers", "send one: what is between may have judged by another"))
 			return
 		}
 		if len(r.TransferEncoding) > 0 && access.Forwarded(r.Header) {

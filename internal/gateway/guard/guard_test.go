@@ -110,13 +110,14 @@ func TestWhoIsOnLoopback(t *testing.T) {
 // A request with two secrets is refused, whatever they are: what is between may have evaluated by the other.
 func TestOneAuthorization(t *testing.T) {
 	t.Parallel()
-	h := Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was let in") }), Config{Fail: request.Fail})
-	for _, name := range []string{"Authorization", "X-Clickhouse-Key"} {
+	counted := 0
+	h := Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was let in") }), Config{Fail: request.Fail, OnRefused: func(string) { counted++ }})
+	for i, name := range []string{"Authorization", "X-Clickhouse-Key"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/topics", nil)
 		r.Header[name] = []string{"Bearer a", "Bearer b"}
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest || counted != i+1 {
+			t.Errorf("%s: %d %s, counted %d times", name, w.Code, w.Body, counted)
 		}
 	}
 }

@@ -24,7 +24,7 @@ var (
 
 // Of who asks.
 var (
-	AuthFailures = counter("almanac_auth_failures_total", "Requests that were refused for who sent them: malformed, unknown, wrong, expired, network, certificate, none (a token is needed), denied (it lacks a role), wrong_host, navigation or cross_origin.", "reason")
+	AuthFailures = counter("almanac_auth_failures_total", "Requests that were refused for who sent them: malformed, unknown, wrong, expired, network, certificate, none (a token is needed), denied (it lacks a role), wrong_host, navigation, cross_origin or bad_header (two secrets).", "reason")
 	TokenEvents  = counter("almanac_token_events_total", "Events that were taken, by the name of the token.", "token")
 	CertEnds     = gauge("almanac_tls_certificate_expiry_timestamp_seconds", "When the certificate that is in use ends, by the setting that names it: tls, syslog, nats or acme (the first of its hosts). Absent while there is none.", "listener")
 	CertsMissing = gauge("almanac_tls_certificates_missing", "Hosts of acme_hosts that no certificate was issued for yet: their clients are refused. 0 for certificates of files.", "listener")
