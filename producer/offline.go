@@ -174,7 +174,11 @@ func (p *Producer) confirm(nc *nats.Conn) {
 // now has, or nil. Fields may have been added.
 func sameTopic(had, has schemas.Topic) error {
 	switch {
-	case had.Kind != has.Kind, had.Lanes != has.Lanes, !slices.Equal(had.LaneBy, has.LaneBy), !slices.Equal(had.OnceBy, has.OnceBy):
+	case had.Kind != has.Kind: // a frame's rows have the columns of its kind
+		return fmt.Errorf("%w: topic %q was declared again: it is of kind %s, the spool's frames are of kind %s", schemas.ErrTopicChange, had.Name, has.Kind, had.Kind)
+	case !slices.Equal(had.OnceBy, has.OnceBy): // an event's id is made of them
+		return fmt.Errorf("%w: topic %q was declared again: its events count once by %v, those of the spool by %v", schemas.ErrTopicChange, had.Name, has.OnceBy, had.OnceBy)
+	case had.Lanes != has.Lanes, !slices.Equal(had.LaneBy, has.LaneBy):
 		return fmt.Errorf("%w: topic %q was declared again: it has %d lanes by %v, the spool's frames are for %d by %v",
 			schemas.ErrTopicChange, had.Name, has.Lanes, has.LaneBy, had.Lanes, had.LaneBy)
 	case has.Earlier(had.Version):

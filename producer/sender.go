@@ -118,7 +118,7 @@ func (s *sender) pass() (next time.Time) {
 		s.turn++
 		if s.spool != nil {
 			s.callSafe()
-			s.resolveSpooled(now)
+			s.notePressure(now)
 			again = s.replay(now)
 		}
 		lanes := s.lanes()

@@ -186,8 +186,8 @@ func (s *sender) spoolCause() string {
 	return CauseBufferFull
 }
 
-// resolveSpooled looks whether frames get through.
-func (s *sender) resolveSpooled(now time.Time) {
+// notePressure notes whether frames get through (away), and whether the buffer has drained (pressed).
+func (s *sender) notePressure(now time.Time) {
 	s.spool.away = !s.p.confirmed.Load()
 	for _, l := range s.lanes() {
 		l.mu.Lock()

@@ -46,7 +46,7 @@ func documentEvent(t *schemas.Topic, m *message) (schemas.Event, error) {
 	return r.Event(t), nil
 }
 
-// runRows bounds the records of a run; its bytes are bounded as a producer's frame.
+// runRows bounds the messages that one call of run looks at. Full bounds the rows and bytes of the frame, as a producer's.
 const runRows = schemas.FrameRows
 
 // run decides about the first messages of msgs, at least one, that can go together: n of

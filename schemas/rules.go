@@ -247,7 +247,7 @@ func CheckNumber(rule *kinds.Rule, v, least float64) error {
 	switch {
 	case !isFinite(v):
 		return fmt.Errorf("%w: %s is %g, it must be a finite number", ErrValue, rule.Column, v)
-	case rule.Positive && v < 0:
+	case rule.NotNegative && v < 0:
 		return fmt.Errorf("%w: %s is %g, it must not be below zero", ErrValue, rule.Column, v)
 	case rule.NotBelow != "" && v < least:
 		return fmt.Errorf("%w: %s is %g, less than %s, which is %g", ErrValue, rule.Column, v, rule.NotBelow, least)

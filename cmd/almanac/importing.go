@@ -44,7 +44,7 @@ func (a *app) eachLine(ctx context.Context, cmd *cobra.Command, maxLine int, did
 		n    int
 		text []byte
 	}
-	lines := make(chan line, importWorkers)
+	lines := make(chan line, importWorkers) // one is ready for each worker, so that none waits for the reader
 	var counts [lineFailed + 1]atomic.Int64
 	var failed error
 	var once sync.Once

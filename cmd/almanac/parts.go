@@ -25,7 +25,7 @@ import (
 	"github.com/almanac-events/almanac/sinks"
 )
 
-// part is a router or sinks: it works until its context ends.
+// part is one loop of a process: it works until its context ends.
 type part interface {
 	Run(ctx context.Context) error
 }
@@ -64,8 +64,8 @@ var coldEvery time.Duration
 // coldCrash is called at the named points of a move; nil: nothing. Tests kill the process there.
 var coldCrash func(point string)
 
-// newSinks makes sinks, rollups, which share the same shards, and the janitor, which one of all
-// sinks' processes runs.
+// newSinks makes the loops of a sink's process: sinks and rollups, which share the same shards, and what one of all such processes runs under a
+// lease.
 func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, n *processNumbers, log zerolog.Logger) ([]part, error) {
 	counts := n.sinks()
 	log = log.With().Str("part", "sink").Logger()

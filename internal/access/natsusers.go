@@ -97,7 +97,7 @@ func sends() []string {
 	return p
 }
 
-// reads is what it takes to read streams, and to ask what the user may do: NATS cannot narrow it to a topic, for a batched read names its filter in its body.
+// reads is what it takes to read streams, to ask what the user may do, and whether a restore is under way where there is not a registry yet: NATS cannot narrow it to a topic, for a batched read names its filter in its body.
 func reads() []string {
 	p := join(api("STREAM.INFO", Streams...), api("STREAM.INFO", schemas.StreamRestoring), api("DIRECT.GET", Streams...), api("STREAM.MSG.GET", Streams...), []string{schemas.SubjectOwnRights})
 	for _, s := range Streams {

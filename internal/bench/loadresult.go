@@ -63,12 +63,13 @@ type LoadResult struct {
 	EngineOpen       int     `json:"clickhouse_open_files"`
 	EngineOpenMiddle int     `json:"clickhouse_open_files_middle"`
 	UpOpen           int     `json:"up_open_files"`
-	QueryP50Millis   float64 `json:"query_p50_ms"`
-	QueryP99Millis   float64 `json:"query_p99_ms"`
-	SQLP50Millis     float64 `json:"sql_p50_ms"`
-	SQLP99Millis     float64 `json:"sql_p99_ms"`
-	Looks            []Look  `json:"looks"`          // one a minute
-	VerifySeconds    float64 `json:"verify_seconds"` // which found nothing missing and nothing twice
+	// From when a marked event was accepted until a query, or SQL, has it (LoadConfig.Marks).
+	QueryP50Millis float64 `json:"query_p50_ms"`
+	QueryP99Millis float64 `json:"query_p99_ms"`
+	SQLP50Millis   float64 `json:"sql_p50_ms"`
+	SQLP99Millis   float64 `json:"sql_p99_ms"`
+	Looks          []Look  `json:"looks"`          // one a minute
+	VerifySeconds  float64 `json:"verify_seconds"` // which found nothing missing and nothing twice
 }
 
 // CPU is that of all parts.

@@ -125,7 +125,7 @@ func (c *catalogue) frame() error {
 // find is what findAlone finds, without asking ClickHouse; nil where only ClickHouse can evaluate the filter.
 func (c *catalogue) find(s *selection, req *Request) *found {
 	f := &found{reach: c.reach}
-	gone := map[schemas.ShardRef]bool{}
+	gone := map[schemas.ShardRef]bool{} // whose rows retention drops, or dropped: frames that name them may still be kept
 	for i := range s.snap.Shards {
 		gone[s.snap.Shards[i].Ref] = s.snap.Shards[i].Gone
 	}

@@ -100,8 +100,8 @@ type Rule struct {
 	Finite bool
 	// Exact refuses whole numbers that the column of floating-point numbers would round.
 	Exact bool
-	// Positive refuses numbers below zero.
-	Positive bool
+	// NotNegative refuses numbers below zero.
+	NotNegative bool
 	// NotBelow names a column of numbers that this one may not be less than.
 	NotBelow string
 	// NotAfter names a column of time that this one may not be later than.

@@ -69,7 +69,7 @@ var metrics = Spec{
 		{Column: ColSum, Finite: true, Exact: true},
 		{Column: ColMin, Finite: true, Exact: true},
 		{Column: ColMax, Finite: true, Exact: true, NotBelow: ColMin},
-		{Column: ColM2, Finite: true, Exact: true, Positive: true},
+		{Column: ColM2, Finite: true, Exact: true, NotNegative: true},
 		{Column: ColBuckets, BucketsOf: ColCount},
 	},
 	Sorted:        true,

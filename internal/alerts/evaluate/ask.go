@@ -85,7 +85,7 @@ func (e *Evaluator) answer(ctx context.Context, topic string, due []answer, know
 	case <-ctx.Done():
 		return nil
 	}
-	err := e.stored(ctx, topic)
+	err := e.waitStored(ctx, topic)
 	for i := range due {
 		if due[i].err = err; err == nil {
 			due[i].samples, due[i].err = e.samples(ctx, due[i].rr.rule, due[i].at, known[i])
@@ -94,8 +94,8 @@ func (e *Evaluator) answer(ctx context.Context, topic string, due []answer, know
 	return due
 }
 
-// stored waits until what a topic accepted before the call can be asked for.
-func (e *Evaluator) stored(ctx context.Context, topic string) error {
+// waitStored waits until what a topic accepted before the call can be asked for.
+func (e *Evaluator) waitStored(ctx context.Context, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, storedTime)
 	defer cancel()
 	pending, err := e.cfg.Reader.WaitStoredUntold(ctx, []string{topic}, storedStall)

@@ -85,16 +85,16 @@ func (e *Evaluator) triable(groups []alerts.Group, since time.Time) error {
 
 // tryAsked evaluates the rules whose values are asked for, at each of their instants: over what is stored by now.
 func (r *run) tryAsked(ctx context.Context, since, upTo int64) error {
-	stored := false
+	waited := false // once for all rules: ClickHouse must have what was accepted before the try
 	for _, rr := range r.rules {
 		if !rr.rule.Asked() {
 			continue
 		}
-		if !stored {
-			if err := r.e.stored(ctx, r.topic.Name); err != nil {
+		if !waited {
+			if err := r.e.waitStored(ctx, r.topic.Name); err != nil {
 				return err
 			}
-			stored = true
+			waited = true
 		}
 		last := rr.rule.Last(rr.group.Name, upTo)
 		every := int64(rr.rule.Interval)

@@ -45,11 +45,12 @@ func (k *Kind) ReadLast(ctx context.Context, js jetstream.JetStream, t *schemas.
 	return k.Walk(ctx, js, t.InFronts(), func(m *streams.Message) bool { return k.Whose(t, m.Subject) })
 }
 
-// Walk is ReadLast of those messages that take says, of a topic (Topic.InFronts) or of any.
-func (k *Kind) Walk(ctx context.Context, js jetstream.JetStream, topic string, take func(*streams.Message) bool) (map[string]Last, error) {
+// Walk is ReadLast of those messages that keep says, of a topic (Topic.InFronts) or of any. Of a damaged one the server
+// tells nothing (streams.Headers).
+func (k *Kind) Walk(ctx context.Context, js jetstream.JetStream, topic string, keep func(*streams.Message) bool) (map[string]Last, error) {
 	last := map[string]Last{}
 	_, err := streams.Headers(ctx, js, k.Front, schemas.FrontTopicFilter(k.Front, topic), 1, func(m *streams.Message) error {
-		if take(m) {
+		if keep(m) {
 			l := last[m.Subject]
 			l.take(k, m)
 			last[m.Subject] = l

@@ -196,16 +196,16 @@ func (j *Janitor) purge(ctx context.Context, s jetstream.Stream, subject string,
 
 // mayTake returns streams.ErrCopying while nothing may be taken out of the streams.
 func (j *Janitor) mayTake(ctx context.Context) error {
-	waits, err := j.waitsForCopy(ctx)
+	waits, err := j.yieldToCopy(ctx)
 	if err == nil && waits {
 		err = streams.ErrCopying
 	}
 	return err
 }
 
-// waitsForCopy reports whether the streams are being copied, so that nothing may be purged. Where one is nearly full it
-// tells the copies that it is all the same.
-func (j *Janitor) waitsForCopy(ctx context.Context) (bool, error) {
+// yieldToCopy reports whether a copy of the streams is under way, so that nothing may be purged. Where a stream is nearly full it
+// tells the copies that they may not be whole, and reports false.
+func (j *Janitor) yieldToCopy(ctx context.Context) (bool, error) {
 	if j.alone {
 		return false, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// frameIndex is the headings of one lane of EVENTS, or of one shard of SHARDS, from
+// frameIndex is the metas of one lane of EVENTS, or of one shard of SHARDS, from
 // some key on. Its tailer holds the turn while it is used.
 //
 // It is a copy and decides nothing: a frame index that does not reach back as far as a
@@ -17,7 +17,7 @@ type frameIndex struct {
 	place
 	cache *recentCache
 
-	from   uint64 // every frame with a key from here on, below next, is in headings
+	from   uint64 // every frame with a key from here on, below next, is in metas
 	next   uint64 // sequence to read next; 0: nowhere yet
 	nth    uint64
 	inStep bool // whatever its tailer read since is in it too
@@ -26,13 +26,13 @@ type frameIndex struct {
 	other  uint64        // sequence of the last message that is not a frame, such as bare JSON
 	used   time.Time
 	given  *given // what the lane of EVENTS was given; nil: not read
-	// Headings up to marked go when a mark is set the next time: a query that began
+	// Metas up to marked go when a mark is set the next time: a query that began
 	// before may still need them.
 	marked   uint64
 	markedAt time.Time
 }
 
-// indexLinger is how long headings stay behind what is routed or stored. A query
+// indexLinger is how long metas of what is routed or stored stay. A query
 // that takes longer reads again.
 const indexLinger = 5 * time.Second
 
@@ -49,7 +49,7 @@ func (t *frameIndex) begin(from, next uint64) {
 	t.from, t.next = from, max(next, 1)
 }
 
-// reach lets a frame index of EVENTS reach back to a sequence. One that does, and was left
+// reach lets a frame index of EVENTS, where a frame's key is its sequence, reach back to one. One that does, and was left
 // before it came to the end, goes on there: else queries that end too early would each
 // read the same of a long backlog again.
 func (t *frameIndex) reach(from uint64) {
