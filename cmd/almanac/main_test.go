@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -41,10 +42,27 @@ const coldEveryEnv = "TEST_ALMANAC_COLD_EVERY"
 // restoreCrashEnv is the step of a restore after which a command of a test kills itself.
 const restoreCrashEnv = "TEST_ALMANAC_RESTORE_CRASH"
 
+// hungAfterEnv is when the NATS of a command of a test counts as one that hangs.
+const hungAfterEnv = "TEST_ALMANAC_HUNG_AFTER"
+
+// panicEnv has a goroutine of a command of a test panic at SIGUSR1, with what it is.
+const panicEnv = "TEST_ALMANAC_PANIC"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		if apart, err := time.ParseDuration(os.Getenv(stateApartEnv)); err == nil {
 			stateApart = apart
+		}
+		if after, err := time.ParseDuration(os.Getenv(hungAfterEnv)); err == nil {
+			hungAfter = after
+		}
+		if what := os.Getenv(panicEnv); what != "" {
+			signals := make(chan os.Signal, 1)
+			signal.Notify(signals, syscall.SIGUSR1)
+			go func() {
+				<-signals
+				panic(what)
+			}()
 		}
 		if every, err := time.ParseDuration(os.Getenv(coldEveryEnv)); err == nil {
 			coldEvery = every

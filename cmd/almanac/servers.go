@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -59,13 +60,16 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	return &servers{Pair: pair, s: s, passwords: passwords}, nil
 }
 
+// hungAfter is when the NATS of an up counts as one that hangs; 0: as embedded has it. It is a variable so that a test need not wait so long.
+var hungAfter time.Duration
+
 // natsConfig is that of the NATS of an up, as change leaves it.
 func (s *settings) natsConfig(passwords map[string]string, change func(*embedded.NATSConfig) error) (c embedded.NATSConfig, err error) {
 	host, port, err := listenAddress(s.NATS, s.port(embedded.DefaultNATSPort))
 	if err != nil {
 		return c, configError{fmt.Errorf("nats: %w", err)}
 	}
-	c = embedded.NATSConfig{Dir: embedded.NATSDir(s.Data), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords}
+	c = embedded.NATSConfig{Dir: embedded.NATSDir(s.Data), Host: host, Port: port, MaxStoreBytes: storeBytes(s), Passwords: passwords, HungAfter: hungAfter}
 	return c, change(&c)
 }
 

@@ -47,6 +47,7 @@ func (a *app) newSingle(cmd *cobra.Command, name string, need needed) (*single, 
 		return nil, err
 	}
 	log := s.logger(a.stderr)
+	abortOnPanic()
 	outlive(newReloader(cmd, s, log).reload)
 	return &single{name: name, s: s, d: d, log: log, counts: newNumbers(log), starts: func(ops.Reason) {}}, nil
 }

@@ -72,6 +72,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	n := &node{s: s, log: s.logger(a.stderr)}
+	abortOnPanic()
 	outlive(newReloader(cmd, s, n.log).reload)
 	defer n.close()
 	if err := n.start(ctx); err != nil {
