@@ -45,6 +45,9 @@ const restoreCrashEnv = "TEST_ALMANAC_RESTORE_CRASH"
 // hungAfterEnv is when the NATS of a command of a test counts as one that hangs.
 const hungAfterEnv = "TEST_ALMANAC_HUNG_AFTER"
 
+// exportEveryEnv is how far apart a command of a test sends its numbers to otlp_export.
+const exportEveryEnv = "TEST_ALMANAC_EXPORT_EVERY"
+
 // panicEnv has a goroutine of a command of a test panic at SIGUSR1, with what it is.
 const panicEnv = "TEST_ALMANAC_PANIC"
 
@@ -55,6 +58,9 @@ func TestMain(m *testing.M) {
 		}
 		if after, err := time.ParseDuration(os.Getenv(hungAfterEnv)); err == nil {
 			hungAfter = after
+		}
+		if every, err := time.ParseDuration(os.Getenv(exportEveryEnv)); err == nil {
+			exportEvery = every
 		}
 		if what := os.Getenv(panicEnv); what != "" {
 			signals := make(chan os.Signal, 1)

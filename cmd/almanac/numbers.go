@@ -42,6 +42,9 @@ func newNumbers(log zerolog.Logger) *processNumbers {
 	}
 }
 
+// exportEvery is how far apart this process sends its numbers. It is a variable so that a test need not wait so long.
+var exportEvery = export.Every
+
 // exporter is the part that sends the numbers to an OTLP endpoint.
 func (n *processNumbers) exporter(s *settings, log zerolog.Logger) part {
 	return partFunc(func(ctx context.Context) error {
@@ -49,14 +52,20 @@ func (n *processNumbers) exporter(s *settings, log zerolog.Logger) part {
 			<-ctx.Done()
 			return nil
 		}
-		again := newRationer()
+		missed := 0 // posts that were not taken, since one was
 		host, _ := os.Hostname()
 		e := export.Exporter{
-			URL: s.OTLPExport, Gather: n.Gather, Every: export.Every,
+			URL: s.OTLPExport, Gather: n.Gather, Every: exportEvery,
 			Resource: map[string]string{"service.name": "almanac", "service.version": thisVersion().Version, "service.instance.id": fmt.Sprintf("%s-%d", host, os.Getpid()), "host.name": host},
-			OnError: func(err error) {
-				if more, ok := again.pass("export"); ok {
-					log.Warn().Err(err).Int("more", more).Msg("the OTLP endpoint did not take this process's numbers")
+			OnPost: func(err error) {
+				switch {
+				case err != nil:
+					if missed++; missed == 1 {
+						log.Warn().Err(err).Msg("the OTLP endpoint (otlp_export) did not take this process's numbers; it is asked again, and said once it takes them")
+					}
+				case missed > 0:
+					log.Info().Int("missed", missed).Msg("the OTLP endpoint (otlp_export) takes this process's numbers again")
+					missed = 0
 				}
 			},
 		}

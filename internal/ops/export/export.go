@@ -30,8 +30,8 @@ type Exporter struct {
 	Gather func(ctx context.Context) ([]*dto.MetricFamily, error)
 	// Resource are the attributes that name the process.
 	Resource map[string]string
-	// OnError hears of each post that failed.
-	OnError func(error)
+	// OnPost hears of each post: why it failed, or nil.
+	OnPost func(error)
 	// Every is how far apart posts are.
 	Every time.Duration
 }
@@ -47,8 +47,8 @@ func (e *Exporter) Run(ctx context.Context) error {
 			return nil
 		case <-turn.C:
 		}
-		if err := e.post(ctx, began); err != nil && ctx.Err() == nil {
-			e.OnError(err)
+		if err := e.post(ctx, began); ctx.Err() == nil {
+			e.OnPost(err)
 		}
 	}
 }

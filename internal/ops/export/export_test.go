@@ -55,8 +55,12 @@ func TestExport(t *testing.T) {
 	failed := make(chan error, 100)
 	e := Exporter{
 		URL: s.URL + "/", Every: time.Millisecond, Resource: map[string]string{"service.name": "almanac"},
-		Gather:  func(context.Context) ([]*dto.MetricFamily, error) { return r.Gather() },
-		OnError: func(err error) { failed <- err },
+		Gather: func(context.Context) ([]*dto.MetricFamily, error) { return r.Gather() },
+		OnPost: func(err error) {
+			if err != nil {
+				failed <- err
+			}
+		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
