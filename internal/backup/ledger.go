@@ -140,7 +140,7 @@ func erasureOf(key string) (topic, id string) {
 func (s *Store) Ledger(ctx context.Context, m *Manifest) (Ledger, error) {
 	text, err := s.Read(ctx, m.Ledger)
 	if err != nil {
-		return Ledger{}, err
+		return Ledger{}, s.removed(ctx, m, err, anotherBackup)
 	}
 	return DecodeLedger("the ledger of "+m.Name(), text)
 }

@@ -18,11 +18,11 @@ var spans = map[schemas.Kind]string{
 }
 
 // CheckMonth refuses one month alone of topics of which that cannot be, and of those that have no events of it. Nil: of all topics.
-func (o Only) CheckMonth(ctx context.Context, from *Store, m *Manifest, month schemas.Month) error {
-	i := slices.IndexFunc(m.Streams, func(s Stream) bool { return s.Name == schemas.KVStream })
+func (o Only) CheckMonth(ctx context.Context, from *Store, backup *Manifest, month schemas.Month) error {
+	i := slices.IndexFunc(backup.Streams, func(s Stream) bool { return s.Name == schemas.KVStream })
 	topics, months := map[string]schemas.Topic{}, map[string][]string{}
 	descriptors := schemas.KVSubject(schemas.TopicKey(""))
-	err := from.messages(ctx, &m.Streams[i], func(m *message) error {
+	err := from.messages(ctx, &backup.Streams[i], func(m *message) error {
 		if name, ok := strings.CutPrefix(m.subject, descriptors); ok {
 			delete(topics, name)
 			var t schemas.Topic
@@ -38,7 +38,7 @@ func (o Only) CheckMonth(ctx context.Context, from *Store, m *Manifest, month sc
 		return nil
 	})
 	if err != nil {
-		return err
+		return from.removed(ctx, backup, err, anotherBackup)
 	}
 	found, all := false, []string{}
 	for name, t := range topics {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,10 @@ type selection struct {
 // Check refuses a topic that the backup does not have.
 func (o Only) Check(ctx context.Context, from *Store, m *Manifest) error {
 	_, err := o.selects(ctx, from, m)
-	return err
+	if errors.Is(err, schemas.ErrUnknownTopic) { // it was read
+		return err
+	}
+	return from.removed(ctx, m, err, anotherBackup)
 }
 
 // selects reads which topics the registry's copy has.

@@ -61,7 +61,7 @@ func (c *RestoreConfig) tell(what string, bytes int64) {
 //
 // The backup's files must have been compared with their digests (Store.Check).
 func Restore(ctx context.Context, cfg RestoreConfig, m *Manifest) error {
-	return cfg.Store.removed(ctx, m, cfg.restore(ctx, m))
+	return cfg.Store.removed(ctx, m, cfg.restore(ctx, m), removeRestored)
 }
 
 func (c *RestoreConfig) restore(ctx context.Context, m *Manifest) error {

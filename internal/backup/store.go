@@ -140,6 +140,9 @@ func (s *Store) Manifests(ctx context.Context) ([]string, error) {
 // Manifest reads the manifest of a backup.
 func (s *Store) Manifest(ctx context.Context, name string) (*Manifest, error) {
 	r, err := s.place.open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) { // the place named it
+		return nil, fmt.Errorf("%w: %s no longer has %s: %s", ErrRemoved, s.At(""), name, anotherBackup)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
@@ -239,11 +242,17 @@ func (s *Store) Check(ctx context.Context, m *Manifest, progress func(bytes int6
 		}
 		return nil
 	})
-	return s.removed(ctx, m, errors.Join(errors.Join(bad...), err))
+	return s.removed(ctx, m, errors.Join(errors.Join(bad...), err), anotherBackup)
 }
 
+// What to do where a backup was removed while it was read: before anything was restored of it, and after.
+const (
+	anotherBackup  = "nothing was restored. Restore a newer one; a larger --keep leaves more time"
+	removeRestored = "remove what was restored of it, and restore a newer one; a larger --keep leaves more time"
+)
+
 // removed is an error of reading a backup, or ErrRemoved where the place no longer lists that: its files are not damaged then.
-func (s *Store) removed(ctx context.Context, m *Manifest, err error) error {
+func (s *Store) removed(ctx context.Context, m *Manifest, err error, remedy string) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -251,8 +260,7 @@ func (s *Store) removed(ctx context.Context, m *Manifest, err error) error {
 	if failed != nil || slices.Contains(names, m.Name()) {
 		return err
 	}
-	return fmt.Errorf("%w: %s no longer has %s, of which files were still to be read. Remove what was restored of it, and restore a newer one; a larger --keep leaves more time",
-		ErrRemoved, s.At(""), m.Name())
+	return fmt.Errorf("%w: %s no longer has %s, of which files were still to be read: %s", ErrRemoved, s.At(""), m.Name(), remedy)
 }
 
 // maxNamed bounds how many damaged files are named.

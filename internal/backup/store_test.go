@@ -15,6 +15,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/almanac-events/almanac/internal/backup/buckettest"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // tried is a place that a test damages.
@@ -103,6 +104,9 @@ func committed(t *testing.T, s *Store, hour int, shared, o Object) *Manifest {
 	m.Point = m.Point.Add(time.Duration(hour) * time.Hour)
 	m.Groups[0].Files = []File{{"a", shared}, {"b", o}}
 	m.Ledger = shared
+	for i := range m.Streams {
+		m.Streams[i].Chunks = []Chunk{{1, o}}
+	}
 	if err := s.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +118,8 @@ func TestABackupIsRemovedMeanwhile(t *testing.T) {
 	everywhere(t, func(t *testing.T, at tried) {
 		ctx := t.Context()
 		s := opened(t, at)
-		shared, first, second := kept(t, s, "shared"), kept(t, s, "first"), kept(t, s, "second")
-		old := committed(t, s, 1, shared, first)
+		shared, own, first, second := kept(t, s, "shared"), kept(t, s, "own"), kept(t, s, "first"), kept(t, s, "second")
+		old := committed(t, s, 1, own, first)
 		newest := committed(t, s, 2, shared, second)
 		reader := ReadStore(at)
 		err := reader.Check(ctx, old, func(int64) { // after the first file
@@ -125,6 +129,17 @@ func TestABackupIsRemovedMeanwhile(t *testing.T) {
 		})
 		if !errors.Is(err, ErrRemoved) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), old.Name()) {
 			t.Errorf("removed while it was read: %v", err)
+		}
+		month, _ := schemas.ParseMonth("2026-11")
+		for what, read := range map[string]func() error{
+			"its manifest":      func() error { _, err := reader.Manifest(ctx, old.Name()); return err },
+			"its ledger":        func() error { _, err := reader.Ledger(ctx, old); return err },
+			"one of its topics": func() error { return Only{"app"}.Check(ctx, reader, old) },
+			"one month of it":   func() error { return Only(nil).CheckMonth(ctx, reader, old, month) },
+		} {
+			if err := read(); !errors.Is(err, ErrRemoved) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "nothing was restored. Restore a newer one") {
+				t.Errorf("%s, once it was removed: %v", what, err)
+			}
 		}
 		at.lose(second.name())
 		if err := reader.Check(ctx, newest, nil); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrRemoved) {
