@@ -35,6 +35,9 @@ const backupsEnv = "ALMANAC_BACKUPS"
 // flowRate is how many events a second flow where TestBackupWhileEventsFlow is run in its long form.
 const flowRate = 10_000
 
+// flowWriters are so many.
+const flowWriters = 4
+
 // block is what was sent at once, all of one person: rows events whose messages begin with its name.
 type block struct {
 	person      string
@@ -44,9 +47,10 @@ type block struct {
 
 // flow writes events while it runs, and knows of each block when it was sent and when it was acknowledged.
 type flow struct {
-	t    *testing.T
-	rows int // of a block
-	mu   sync.Mutex
+	t     *testing.T
+	rows  int           // of a block
+	every time.Duration // between two blocks of a writer
+	mu    sync.Mutex
 
 	blocks map[string]*block
 	acked  int             // events
@@ -93,15 +97,13 @@ func startFlow(t *testing.T, b *box, long bool) *flow {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &flow{t: t, rows: 1, blocks: map[string]*block{}, quiet: map[string]bool{}, since: time.Now()}
 	f.rest = sync.NewCond(&f.mu)
-	const writers = 4
-	every := time.Duration(0)
 	if long {
 		f.rows = 100
-		every = time.Second * writers * time.Duration(f.rows) / flowRate
+		f.every = time.Second * flowWriters * time.Duration(f.rows) / flowRate
 	}
 	var wg sync.WaitGroup
-	for w := range writers {
-		wg.Go(func() { f.write(ctx, p, w, every) })
+	for w := range flowWriters {
+		wg.Go(func() { f.write(ctx, fmt.Sprint(w), batched(p)) })
 	}
 	f.stop = sync.OnceFunc(func() {
 		cancel()
@@ -115,18 +117,36 @@ func startFlow(t *testing.T, b *box, long bool) *flow {
 	return f
 }
 
-// write writes blocks, one at a time and so far apart at least.
-func (f *flow) write(ctx context.Context, p *producer.Producer, w int, every time.Duration) {
+// batched sends the events of a block as one batch of a producer.
+func batched(p *producer.Producer) func(ctx context.Context, name string, o *block) error {
+	return func(ctx context.Context, name string, o *block) error {
+		batch := p.NewBatch("")
+		err := error(nil)
+		for i := 0; i < o.rows && err == nil; i++ {
+			err = batch.Add(producer.Event{Message: fmt.Sprintf("%s/%d", name, i), UserID: o.person})
+		}
+		if err == nil {
+			err = batch.Submit(ctx)
+		}
+		if err == nil {
+			err = batch.Wait(ctx)
+		}
+		return err
+	}
+}
+
+// write sends blocks, one at a time and so far apart at least.
+func (f *flow) write(ctx context.Context, by string, send func(ctx context.Context, name string, o *block) error) {
 	due := time.Now()
 	for n := 0; ctx.Err() == nil; n++ {
-		name, o := fmt.Sprintf("%d-%d", w, n), &block{person: fmt.Sprintf("p-%d", n%10), rows: f.rows}
+		name, o := fmt.Sprintf("%s-%d", by, n), &block{person: fmt.Sprintf("p-%d", n%10), rows: f.rows}
 		f.mu.Lock()
 		quiet := f.quiet[o.person]
 		f.mu.Unlock()
 		if quiet {
 			continue // the others write more
 		}
-		if due = due.Add(every); time.Since(due) > time.Second {
+		if due = due.Add(f.every); time.Since(due) > time.Second {
 			due = time.Now() // it does not catch up on what it missed while the up was away
 		}
 		if backoff.Sleep(ctx, time.Until(due)) != nil {
@@ -141,21 +161,7 @@ func (f *flow) write(ctx context.Context, p *producer.Producer, w int, every tim
 			f.blocks[name] = o
 		}
 		f.mu.Unlock()
-		if quiet {
-			continue
-		}
-		batch := p.NewBatch("")
-		err := error(nil)
-		for i := 0; i < o.rows && err == nil; i++ {
-			err = batch.Add(producer.Event{Message: fmt.Sprintf("%s/%d", name, i), UserID: o.person})
-		}
-		if err == nil {
-			err = batch.Submit(ctx)
-		}
-		if err == nil {
-			err = batch.Wait(ctx)
-		}
-		if err != nil {
+		if quiet || send(ctx, name, o) != nil {
 			continue
 		}
 		f.mu.Lock()
@@ -211,7 +217,7 @@ func (f *flow) check(have map[string]storedBlock, point time.Time, erased map[st
 
 // Backups while events flow: each is restored, has what was acknowledged up to the point that it names and nothing newer, and no
 // person who was erased, before it or since. A restore that is killed is run again. Between two rounds the up is killed, or its engine. In the long
-// form 10,000 events a second flow, and a further router and sink are killed too.
+// form 10,000 events a second flow, and a further router, sink, gateway and dispatcher are killed too, one after the other.
 func TestBackupWhileEventsFlow(t *testing.T) {
 	t.Parallel()
 	rounds := 1
@@ -220,7 +226,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 		rounds, long = n, true
 	}
 	random := seeded(t)
-	b := newBox(t)
+	b := newBox(t, "ALMANAC_TIMERS_ALLOW_CIDRS=127.0.0.1/32:1-65535")
 	address := embeddedtest.FreeAddress(t) // where the producer finds it again
 	start := []string{"--profile", "test", "--nats", address}
 	if long {
@@ -231,6 +237,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 	for n := range 5 {
 		b.ok(fmt.Sprintf(`{"n":%d}`, n), "docs", "put", "customers", fmt.Sprint("c-", n))
 	}
+	b.ok("", "timers", "groups", "apply", "mails")
 	f := startFlow(t, b, long)
 	f.grown(300)
 	erased := map[string]bool{}
@@ -253,19 +260,16 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 			up.stop(syscall.SIGKILL)
 			up = b.up(start...)
 		}
-		var more []*daemon
+		var further *furtherParts
 		if long {
-			for _, part := range []string{"router", "sink"} {
-				d := b.background(part, "--log-format", "json")
-				d.says(`"message":"ready"`)
-				more = append(more, d)
-			}
+			further = b.furtherParts(t, f)
 		}
+		b.ok("", "timers", "create", "mails", fmt.Sprint("later-", round), "--due", "+24h", "--url", "http://127.0.0.1:1/")
 		f.grown(200)
 		dead := b.deadLetters(t, round, long)
 		first := decoded[backedUp](b, "backup", dest, "-o", "json")
-		for _, d := range more {
-			d.stop(syscall.SIGKILL)
+		if long {
+			further.kill(random, fmt.Sprint("soon-", round))
 		}
 		f.grown(50)
 		second := decoded[backedUp](b, "backup", dest, "--keep", "2", "-o", "json")
@@ -292,6 +296,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 			r := b.restored(t, random, dest, ledger)
 			r.compare(t, f, second.Point, erased)
 			r.compareLetters(t, dead, round, long)
+			r.compareTimers(t, round+1)
 		})
 		if t.Failed() {
 			return
