@@ -76,11 +76,11 @@ func (d Directory) put(_ context.Context, name string, body io.ReadSeeker, _ int
 		mode = 0o400
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("backup: %w", err)
+		return fullDisk(path, fmt.Errorf("backup: %w", err))
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix)
 	if err != nil {
-		return fmt.Errorf("backup: %w", err)
+		return fullDisk(path, fmt.Errorf("backup: %w", err))
 	}
 	_, err = io.Copy(f, body)
 	if err == nil {
@@ -100,9 +100,17 @@ func (d Directory) put(_ context.Context, name string, body io.ReadSeeker, _ int
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return fmt.Errorf("backup: writing %s: %w", path, err)
+		return fullDisk(path, fmt.Errorf("backup: writing %s: %w", path, err))
 	}
 	return nil
+}
+
+// fullDisk says what to do where an error is that of a full disk.
+func fullDisk(path string, err error) error {
+	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
+		return err
+	}
+	return fmt.Errorf("%w: the disk of %s is full: %w. Make room there; older backups are removed by almanac backup DEST --prune --keep N. Then run it again: what was written is not written again", ErrNoSpace, path, err)
 }
 
 func syncDir(dir string) error {

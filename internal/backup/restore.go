@@ -90,6 +90,13 @@ func (c *RestoreConfig) restore(ctx context.Context, m *Manifest) error {
 	}
 	defer release()
 	if !t.begun {
+		free, err := freeIn(c.Files)
+		if err == nil {
+			err = fits(c.Files, m, c.Only, free)
+		}
+		if err != nil {
+			return err
+		}
 		if err := registry.BeginRestore(ctx, js, m.Name(), c.Limits.Replicas); err != nil {
 			return err
 		}

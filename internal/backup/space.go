@@ -22,6 +22,25 @@ func space(dir, group string, holds, known, free int64) error {
 	return nil
 }
 
+// fits refuses a restore that cannot end: the files of a group of tables are laid into dir as a whole.
+func fits(dir string, m *Manifest, only Only, free int64) error {
+	most := int64(0)
+	for i := range m.Groups {
+		if len(only.tables(&m.Groups[i])) == 0 {
+			continue
+		}
+		var bytes int64
+		for _, f := range m.Groups[i].Files {
+			bytes += f.Size
+		}
+		most = max(most, bytes)
+	}
+	if most > free {
+		return fmt.Errorf("%w: the tables of %s are %s, and %s has %s free: nothing was restored. Make room and run it again, or restore onto another disk", ErrNoSpace, m.Name(), schemas.FormatBytes(float64(most)), dir, schemas.FormatBytes(float64(free)))
+	}
+	return nil
+}
+
 // freeIn is how many bytes a directory's disk has for us.
 func freeIn(dir string) (int64, error) {
 	var s unix.Statfs_t

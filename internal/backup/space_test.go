@@ -29,3 +29,30 @@ func TestSpace(t *testing.T) {
 		t.Errorf("%d bytes are free, %v", free, err)
 	}
 }
+
+// A restore that has no room for the files of a group is refused before it begins. Of one topic alone only groups count that have tables of it.
+func TestFits(t *testing.T) {
+	t.Parallel()
+	m := example()
+	m.Groups = []Group{
+		{Name: groupDerived, Tables: []Table{{Name: "usage.sums"}}, Files: []File{{"a", Object{digest(nil), 700}}, {"b", Object{digest(nil), 100}}}},
+		{Name: groupTopics, Tables: []Table{{Name: "app"}, {Name: "usage"}}, Files: []File{{"a", Object{digest(nil), 500}}}},
+	}
+	for name, c := range map[string]struct {
+		only Only
+		free int64
+		want error
+	}{
+		"for the largest":         {free: 800},
+		"for the smaller":         {free: 799, want: ErrNoSpace},
+		"for one topic":           {only: Only{"app"}, free: 500},
+		"not for one topic":       {only: Only{"app"}, free: 499, want: ErrNoSpace},
+		"not for what is derived": {only: Only{"usage"}, free: 799, want: ErrNoSpace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := fits("/x", m, c.only, c.free); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
+	}
+}
