@@ -78,12 +78,20 @@ node_modules/.package-lock.json: package.json package-lock.json .npmrc
 	@if ! command -v npm >/dev/null; then exit 0; fi; \
 	if npm ci; then mkdir -p node_modules && touch $@; else $(HAS_ENGINE); fi
 
-# The page is built where npm is; elsewhere the binary says how to build it. npm ci checks each package against the lock file.
+# The page is built where npm is. Elsewhere one that was built before stays, unless a source is newer: that would be asked by another
+# API than it knows, and the binary says how to build it. npm ci checks each package against the lock file.
 PAGE := internal/gateway/console/web
 console: ## Build the page that almanac serves, into internal/gateway/console/dist; two builds give the same bytes
-	@if ! command -v npm >/dev/null; then echo "console: no npm here, so the binary will not have the page" >&2; exit 0; fi; cd $(PAGE); \
+	@cd $(PAGE); \
+	without() { \
+	  if [ ! -e ../dist/index.html ]; then echo "console: $$1, so the binary will not have the page" >&2; \
+	  elif [ -z "$$(find src build.mjs tsconfig.json package-lock.json -type f -newer ../dist/index.html)" ]; then echo "console: $$1; the page that was built before is of these sources, and stays" >&2; \
+	  else find ../dist -type f ! -name placeholder.html -delete; \
+	    echo "console: $$1, and the page that was built before is of older sources: it was removed, so the binary will not have the page" >&2; fi; \
+	  exit 0; }; \
+	if ! command -v npm >/dev/null; then without "no npm here"; fi; \
 	if ! cmp -s package-lock.json node_modules/.installed; then \
-	  npm ci || { echo "console: npm could not get the page's packages, so the binary will not have the page" >&2; exit 0; }; \
+	  npm ci || without "npm could not get the page's packages"; \
 	  cp package-lock.json node_modules/.installed; \
 	fi; \
 	npm run --silent build

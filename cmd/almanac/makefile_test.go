@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A machine that has neither npm nor a C compiler: make gets both from apt where it runs as root on
@@ -75,6 +76,87 @@ func TestMakeOnFreshMachine(t *testing.T) {
 			dry.Dir, dry.Env = tree, env
 			if plan, err := dry.CombinedOutput(); err != nil || strings.Count(string(plan), "then try again") != len(targets) {
 				t.Errorf("make -n %v: %v, and it looks for %d of %d\n%s", c.args, err, strings.Count(string(plan), "then try again"), len(targets), plan)
+			}
+		})
+	}
+}
+
+// Where the page cannot be built, one that was built before stays while it is of the sources that are there. Else it is removed, and the
+// binary says how to build it. What became of it is said.
+func TestMakePageWithoutNPM(t *testing.T) {
+	t.Parallel()
+	tools, broken := t.TempDir(), t.TempDir()
+	for _, name := range []string{"make", "bash", "find", "cmp"} {
+		at, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(name + " is not installed")
+		}
+		if err := os.Symlink(at, filepath.Join(tools, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(broken, "npm"), []byte("#!"+filepath.Join(tools, "bash")+"\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		path    string
+		page    bool   // one is there
+		changed string // a source that is newer
+		kept    bool
+		says    string
+	}{
+		"no page":                {says: "no npm here, so the binary will not have the page"},
+		"a page of these":        {page: true, kept: true, says: "no npm here; the page that was built before is of these sources, and stays"},
+		"another source":         {page: true, changed: "src/main.tsx", says: "it was removed, so the binary will not have the page"},
+		"another package":        {page: true, changed: "package-lock.json", says: "it was removed, so the binary will not have the page"},
+		"no packages, no page":   {path: broken, says: "npm could not get the page's packages, so the binary will not have the page"},
+		"no packages, of these":  {path: broken, page: true, kept: true, says: "npm could not get the page's packages; the page that was built before is of these sources, and stays"},
+		"no packages, of others": {path: broken, page: true, changed: "build.mjs", says: "npm could not get the page's packages, and the page that was built before is of older sources: it was removed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := t.TempDir()
+			page := filepath.Join(tree, "internal/gateway/console")
+			built := time.Now().Add(-time.Hour)
+			write := func(at string, when time.Time) {
+				if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(at, []byte("x"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chtimes(at, when, when); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, source := range []string{"src/main.tsx", "build.mjs", "tsconfig.json", "package-lock.json"} {
+				when := built.Add(-time.Hour)
+				if source == c.changed {
+					when = built.Add(time.Minute)
+				}
+				write(filepath.Join(page, "web", source), when)
+			}
+			write(filepath.Join(page, "dist/placeholder.html"), built)
+			if c.page {
+				write(filepath.Join(page, "dist/index.html"), built)
+				write(filepath.Join(page, "dist/app-1.js"), built)
+			}
+			if err := os.WriteFile(filepath.Join(tree, "Makefile"), makefile, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "make"), "--silent", "console")
+			cmd.Dir, cmd.Env = tree, []string{"PATH=" + strings.Trim(c.path+":"+tools, ":")}
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), c.says) {
+				t.Errorf("make console: %v\n%s", err, out)
+			}
+			left, err := os.ReadDir(filepath.Join(page, "dist"))
+			if want := map[bool]int{false: 1, true: 3}[c.kept]; err != nil || len(left) != want {
+				t.Errorf("%d files are left, want %d: %v, %v", len(left), want, left, err)
 			}
 		})
 	}
