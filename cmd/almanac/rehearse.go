@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/internal/access/certs"
@@ -296,16 +297,33 @@ func (r *rehearsal) files() {
 			r.expiring(map[string]func() time.Time{"nats_cert": func() time.Time { return ends }}, time.Now())
 		}
 	}
-	for name, path := range map[string]string{"nats_ca": r.s.NATSCA, "nats_creds": r.s.NATSCreds} {
-		if path == "" {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err == nil && name == "nats_ca" {
+	if r.s.NATSCA != "" {
+		text, err := os.ReadFile(r.s.NATSCA)
+		if err == nil {
 			_, err = certs.Pool(text)
 		}
 		if err != nil {
-			r.fault(fmt.Errorf("%s: %w", name, err))
+			r.fault(fmt.Errorf("nats_ca: %w", err))
 		}
 	}
+	if r.s.NATSCreds != "" {
+		if err := tryCredentials(r.s.NATSCreds); err != nil {
+			r.fault(fmt.Errorf("nats_creds: %w", err))
+		}
+	}
+}
+
+// tryCredentials reads a file of NATS credentials as a connection does, and signs something by it.
+func tryCredentials(path string) error {
+	var o nats.Options
+	if err := nats.UserCredentials(path)(&o); err != nil {
+		return err
+	}
+	if _, err := o.UserJWT(); err != nil {
+		return err
+	}
+	if _, err := o.SignatureCB([]byte("a nonce")); err != nil {
+		return fmt.Errorf("%s does not have a user's seed, as a file of NATS credentials does: %w", path, err)
+	}
+	return nil
 }

@@ -85,6 +85,11 @@ func TestConfigCheckRehearsesTheStart(t *testing.T) {
 		"two sources of certificates": {file: "acme_hosts: a.example.com\ntls_cert: " + cert + "\ntls_key: " + key, says: []string{"acme_hosts and tls_cert"}},
 		"several at once":             {file: "http: " + port + "\ntokens_file: " + open, data: foreign, says: []string{"http: port in use", "open.yaml", "thesis.txt"}, late: true},
 		"a NATS's certificate":        {file: "nats: tls://127.0.0.1:1\nnats_cert: " + cert + "\nnats_key: " + other, says: []string{"nats_cert and nats_key"}, late: true},
+		"a NATS's old certificate":    {file: "nats: tls://127.0.0.1:1\nnats_cert: " + ended + "\nnats_key: " + endedKey, says: []string{"nats_cert and nats_key", "ended", "renew it"}, late: true},
+		"no credentials of a NATS":    {file: "nats: tls://127.0.0.1:1\nnats_creds: " + dir + "/none.creds", says: []string{"nats_creds", "none.creds"}, late: true},
+		"credentials of no NATS":      {file: "nats: tls://127.0.0.1:1\nnats_creds: " + broken, says: []string{"nats_creds", "broken.yaml does not have a user's seed"}, late: true},
+		"no CA of a ClickHouse":       {file: "clickhouse: https://127.0.0.1:1/almanac\nclickhouse_ca: " + dir + "/none.crt", says: []string{"clickhouse_ca", "none.crt"}},
+		"no CA of clients":            {file: "tls_cert: " + cert + "\ntls_key: " + key + "\ntls_client_ca: " + dir + "/none.crt", says: []string{"tls_cert and tls_key", "none.crt"}},
 		"a NATS's CA":                 {file: "nats: tls://127.0.0.1:1\nnats_ca: " + file, says: []string{"nats_ca"}, late: true},
 
 		"a certificate near its end":   {file: "tls_cert: " + soon + "\ntls_key: " + soonKey, says: []string{"warning: the certificate of tls ends", "in 5 days", "is good"}, good: true},
