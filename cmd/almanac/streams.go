@@ -58,8 +58,10 @@ the most.`,
 		Args: unknownCommand, RunE: a.does(a.streams),
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	list := &cobra.Command{Use: "ls", Short: "Show how full the streams are", Long: cmd.Long, Args: arguments(0, 0), RunE: cmd.RunE}
+	outputFlag(list, asTable, asJSON, asNDJSON)
 	apply := &cobra.Command{
-		Use: "apply [STREAM]", Short: "Give a stream another bound, or streams copies, at once",
+		Use: "apply [STREAM]", Aliases: []string{"resize"}, Short: "Give a stream another bound, or streams copies, at once",
 		Long: `Give a stream another bound, at once. Nothing is taken out of a stream that holds
 more. A setting (events_bytes, shards_bytes, docs_bytes, timers_bytes, replicas) holds
 from the next start on, so change that too where it is set. With --replicas the
@@ -72,7 +74,7 @@ until each copy has all of its stream; to end it earlier changes nothing about t
 	addFlags(apply, textFlag("bytes", "`SIZE` that the stream may hold, such as 4GiB"),
 		numberFlag("replicas", "`NUMBER` of copies: 1, 3 or 5"))
 	outputFlag(apply, asTable, asJSON)
-	cmd.AddCommand(apply)
+	cmd.AddCommand(list, apply)
 	return cmd
 }
 

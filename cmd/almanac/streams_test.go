@@ -18,7 +18,7 @@ func TestStreams(t *testing.T) {
 	bounds := func() map[string]streamRow {
 		t.Helper()
 		out := map[string]streamRow{}
-		for _, r := range decoded[[]streamRow](b, "streams", "-o", "json") {
+		for _, r := range decoded[[]streamRow](b, "streams", "ls", "-o", "json") {
 			out[r.Stream] = r
 		}
 		return out
@@ -33,24 +33,28 @@ func TestStreams(t *testing.T) {
 	for i := range 1500 {
 		_, _ = fmt.Fprintf(&lines, `{"id":"t%d","execute_at":%q,"callback_url":"http://127.0.0.1:1/","payload":%q}`+"\n", i, later, strings.Repeat("x", 4000))
 	}
-	r := b.run(lines.String(), "timers", "import", "mails")
-	if r.code == 0 || !strings.Contains(r.out+r.err, "may hold as much as is free") {
-		t.Fatalf("6 MB of timers in 8 MiB: exit %d, %s %.1000s", r.code, r.out, r.err)
+	refused := func(says string) { // one that was not answered in time is run again
+		t.Helper()
+		embeddedtest.Eventually(t, maxWait, func() error {
+			if r := b.run(lines.String(), "timers", "import", "mails"); r.code == 0 || !strings.Contains(r.out+r.err, says) {
+				return fmt.Errorf("6 MB of timers in 8 MiB: exit %d, %s %.1000s", r.code, r.out, r.err)
+			}
+			return nil
+		})
 	}
+	refused("may hold as much as is free")
 	full := bounds()["TIMERS"]
 	if len(full.HeldBy) != 1 || full.HeldBy[0].Group != "mails" || full.HeldBy[0].Bytes < 1<<20 {
 		t.Errorf("who holds it: %+v", full)
 	}
 	b.ok("", "timers", "groups", "apply", "mails", "--max-bytes", "1GiB") // its share is what it is given
-	if r := b.run(lines.String(), "timers", "import", "mails"); r.code == 0 || !strings.Contains(r.out+r.err, "almanac streams apply TIMERS --bytes") {
-		t.Errorf("a full TIMERS: exit %d, %s %.1000s", r.code, r.out, r.err)
-	}
+	refused("almanac streams apply TIMERS --bytes")
 	said := b.run("", "doctor").out
 	contains(t, said, "group mails holds the most of TIMERS", "almanac streams apply TIMERS --bytes 16MiB")
 	if strings.Contains(said, "nats stream") {
 		t.Errorf("doctor names a program that is not shipped: %s", said)
 	}
-	contains(t, b.ok("", "streams", "apply", "timers", "--bytes", "64MiB"), "64 MiB")
+	contains(t, b.ok("", "streams", "resize", "timers", "--bytes", "64MiB"), "64 MiB")
 	embeddedtest.Eventually(t, maxWait, func() error {
 		if r := b.run(lines.String(), "timers", "import", "mails"); r.code != 0 {
 			return fmt.Errorf("with twice the room: exit %d, %s %.1000s", r.code, r.out, r.err)

@@ -113,6 +113,7 @@ var Ways = []Way{
 	{Verb: "topics apply", Why: whyServers},
 	{Verb: "topics rm", Why: whyUndone},
 	{Verb: "streams", Why: "GET /v1/lag has how full they are"},
+	{Verb: "streams ls", Why: "GET /v1/lag has how full they are"},
 	{Verb: "streams apply", Why: whyServers},
 	{Verb: "repair", Why: whyServers},
 	{Verb: "rebuild", Why: whyServers},
