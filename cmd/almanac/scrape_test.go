@@ -106,6 +106,7 @@ func TestScrapeHasWhatIsNamed(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v: %v", problems, err)
 	}
+	t.Run("promtool", func(t *testing.T) { promtool(t, page, "check", "metrics") })
 }
 
 // sendThroughEach sends one event through each input.
