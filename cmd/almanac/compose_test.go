@@ -37,6 +37,12 @@ type composed struct {
 		Configs     []struct{ Source, Target string }
 		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
 		Healthcheck struct{ Test []string }
+		Restart     string
+		MemLimit    string `yaml:"mem_limit"`
+		Logging     struct {
+			Driver  string
+			Options map[string]string
+		}
 	}
 	Volumes map[string]any
 	Configs map[string]struct{ File string }
@@ -94,6 +100,32 @@ func TestComposeNamesWhatIsThere(t *testing.T) {
 	}
 	if ours < 5 {
 		t.Errorf("%d services are Almanac's", ours)
+	}
+}
+
+// What runs for long is started again, has bounds of memory and of log, and says how it is. What ends by itself is not started again.
+func TestComposeServicesAreBounded(t *testing.T) {
+	t.Parallel()
+	c, _ := compose(t)
+	var ends []string
+	for name, s := range c.Services {
+		switch s.Restart {
+		case "no":
+			ends = append(ends, name)
+		case "unless-stopped":
+			if len(s.Healthcheck.Test) < 2 || s.Healthcheck.Test[0] != "CMD" {
+				t.Errorf("%s does not say how it is: %q", name, s.Healthcheck.Test)
+			}
+		default:
+			t.Errorf("%s is started again %q", name, s.Restart)
+		}
+		if s.MemLimit == "" || s.Logging.Options["max-size"] == "" || s.Logging.Options["max-file"] == "" {
+			t.Errorf("%s has no bound of its memory (%q) or log (%v)", name, s.MemLimit, s.Logging.Options)
+		}
+	}
+	slices.Sort(ends)
+	if want := []string{"cli", "secrets", "setup"}; !slices.Equal(ends, want) {
+		t.Errorf("%v end by themselves, want %v", ends, want)
 	}
 }
 
