@@ -9,16 +9,17 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/ops"
 )
 
 // drainKeys are the settings that each process has which runs parts: where its numbers go, and how it ends.
 var drainKeys = []string{"otlp_export", "drain_delay", "shutdown_timeout"}
 
 // draining returns a context that ends drain_delay after ctx does. Meanwhile the process works as before, and is not ready:
-// who sends it requests has the time to learn of it. unready is called at once.
-func draining(ctx context.Context, s *settings, log zerolog.Logger, unready func()) (context.Context, context.CancelFunc) {
+// who sends it requests has the time to learn of it. unready is called at once. asked is how the process is asked whether it works.
+func draining(ctx context.Context, s *settings, log zerolog.Logger, unready func(), asked func(context.Context) []ops.Reason) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	unwatched := supervised(log)
+	unwatched := supervised(log, func(ctx context.Context) { asked(ctx) })
 	stop := context.AfterFunc(ctx, func() {
 		unready()
 		tellStopping(log)

@@ -73,7 +73,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 	one.starts = in.starts
 	g := in.gateway(s, log)
 	defer one.close()
-	working, end := draining(ctx, s, log, in.drain)
+	working, end := draining(ctx, s, log, in.drain, in.reasons)
 	defer end()
 	return runStages(working, s.ShutdownTimeout, stage{g, in.numbers.exporter(s, log)}, stage{partFunc(func(ctx context.Context) error {
 		ready, err := one.begin(ctx, func(ctx context.Context) error { return one.openGateway(ctx, in, g) })

@@ -84,6 +84,14 @@ func (in *inputs) starts(r ops.Reason) {
 	}
 }
 
+// reasons are why the process cannot do its work. One without --http is not asked.
+func (in *inputs) reasons(ctx context.Context) []ops.Reason {
+	if in.http == nil {
+		return nil
+	}
+	return in.http.health.Reasons(ctx)
+}
+
 func (in *inputs) probe(ask func(context.Context) []ops.Reason) {
 	if in.http != nil {
 		in.http.health.Probe(ask)

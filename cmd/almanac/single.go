@@ -94,7 +94,7 @@ const startPause = time.Second
 func (o *single) run(ctx context.Context, start func(context.Context) error) error {
 	o.s.HTTP = cmp.Or(o.s.HTTP, settingOff)
 	var h *httpServer
-	unready := func() {}
+	health := ops.New(ops.Config{}) // without --http none but the watchdog of systemd asks it
 	var asked stage
 	if o.s.HTTP != settingOff {
 		d, err := newOpener(o.s, o.log)
@@ -106,17 +106,18 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		defer h.close()
-		unready, asked, o.starts = h.health.Drain, stage{h, d.tokens}, h.health.Starts
+		health, asked = h.health, stage{h, d.tokens}
 	}
+	o.starts = health.Starts
 	defer o.close()
-	working, end := draining(ctx, o.s, o.log, unready)
+	working, end := draining(ctx, o.s, o.log, health.Drain, health.Reasons)
 	defer end()
 	return runStages(working, o.s.ShutdownTimeout, stage{partFunc(func(ctx context.Context) error {
 		if ready, err := o.begin(ctx, start); !ready {
 			return err
 		}
+		health.Probe(func(ctx context.Context) []ops.Reason { return append(o.probe(ctx), o.own.trouble()...) })
 		if h != nil {
-			h.health.Probe(func(ctx context.Context) []ops.Reason { return append(o.probe(ctx), o.own.trouble()...) })
 			h.numbers.Read(o.numbers...)
 		}
 		return runStages(ctx, o.s.ShutdownTimeout, append(o.parts, o.own))

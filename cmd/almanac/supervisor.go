@@ -7,6 +7,8 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
+
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // tell says to systemd how this process is, where that started it and asked (NOTIFY_SOCKET).
@@ -40,9 +42,10 @@ func tellReloading(log zerolog.Logger, reload func()) {
 	}
 }
 
-// supervised tells systemd, until the function it returns is called, that this process still runs. Of the embedded NATS a watch of
-// its own says when it hangs, and ends the process.
-func supervised(log zerolog.Logger) (stop func()) {
+// supervised tells systemd, until the function it returns is called, that this process still runs: each time that probe returned, whatever
+// it found. A process is not started again for servers that are away, but where it can no longer look at them. Of the embedded NATS a
+// watch of its own says when it hangs, and ends the process.
+func supervised(log zerolog.Logger, probe func(context.Context)) (stop func()) {
 	every, err := systemd.SdWatchdogEnabled(false)
 	if err != nil || every <= 0 {
 		if err != nil {
@@ -51,17 +54,15 @@ func supervised(log zerolog.Logger) (stop func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		t := time.NewTicker(max(every/3, time.Millisecond))
-		defer t.Stop()
-		for {
-			tell(log, systemd.SdNotifyWatchdog)
-			select {
-			case <-t.C:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	go watch(ctx, max(every/3, time.Millisecond), probe, func() { tell(log, systemd.SdNotifyWatchdog) })
 	return cancel
+}
+
+// watch calls tick each time that probe returned, and then pauses, until ctx ends.
+func watch(ctx context.Context, pause time.Duration, probe func(context.Context), tick func()) {
+	for ctx.Err() == nil {
+		probe(ctx)
+		tick()
+		_ = backoff.Sleep(ctx, pause)
+	}
 }

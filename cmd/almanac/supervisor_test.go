@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,8 +9,47 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
+
+// The watchdog hears of a process whose probes return, and no longer of one whose probe does not: systemd starts that again.
+func TestWatchdogHearsOfProbes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		const pause, takes = 10 * time.Second, 2 * time.Second
+		hangs := make(chan struct{})
+		probes, ticks := 0, 0
+		go watch(ctx, pause, func(context.Context) {
+			if probes++; probes == 4 {
+				<-hangs // and does not look at its context
+			}
+			<-time.After(takes)
+		}, func() { ticks++ })
+		for _, step := range []struct {
+			name  string
+			after time.Duration
+			ticks int
+		}{
+			{"one probe is under way", takes / 2, 0},
+			{"it returned", takes, 1},
+			{"the third returned", 2 * (pause + takes), 3},
+			{"the fourth hangs", time.Hour, 3},
+		} {
+			<-time.After(step.after)
+			if synctest.Wait(); ticks != step.ticks {
+				t.Errorf("%s: systemd heard %d times, want %d", step.name, ticks, step.ticks)
+			}
+		}
+		close(hangs)
+		<-time.After(takes + pause + takes + time.Second)
+		if synctest.Wait(); ticks != 5 {
+			t.Errorf("after it returned systemd heard %d times", ticks)
+		}
+	})
+}
 
 // The unit is one that systemd reads without a word, and starts again whatever may pass by itself.
 func TestUnit(t *testing.T) {

@@ -85,7 +85,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	defer context.AfterFunc(ctx, func() { _ = embedded.RemoveAddresses(n.dir.Path()) })()
 	n.ready(a.stderr, time.Since(began))
 	tellReady(n.log)
-	working, end := draining(ctx, s, n.log, n.inputs.drain)
+	working, end := draining(ctx, s, n.log, n.inputs.drain, n.inputs.reasons)
 	defer end()
 	return runStages(working, s.ShutdownTimeout, append(n.stages, stage{n.inputs.numbers.exporter(s, n.log)})...)
 }
