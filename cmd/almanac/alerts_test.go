@@ -33,6 +33,7 @@ type observed struct {
 	router, sink *daemon
 	table, udp   string
 	targets      map[string]string // by the name of a part
+	hidden       string            // the gateway, while it is not scraped
 	rules        map[string]alerttest.Rule
 	samples      alerttest.Samples
 }
@@ -70,6 +71,7 @@ var plantable = []struct {
 		w.ok("", "alerts", "apply", "-f", filepath.Join(w.dir, "rules.yaml"))
 		w.sink.stop(syscall.SIGTERM)
 	}, repair: (*observed).startSink},
+	{name: "no gateway scraped", alert: "Unwatched", quick: true, plant: (*observed).hideGateway, repair: func(w *observed) { w.targets["gateway"] = w.hidden }},
 	{name: "silent input", alert: "InputSilent", plant: func(w *observed) { w.send(2000) }, repair: func(w *observed) { w.send(1) }},
 	{name: "dropped event", alert: "EventsDropped", plant: (*observed).drop, repair: func(w *observed) { w.events.Cut(false); w.takes() }, later: 6 * time.Minute},
 	{name: "erasure stuck", alert: "ErasureStuck", plant: func(w *observed) {
@@ -186,6 +188,16 @@ func (w *observed) certify(within time.Duration) {
 	cert, key := certstest.New(w.t, "ca").Issue(w.t, "syslog", time.Now().Add(within))
 	certstest.Write(w.t, filepath.Join(w.dir, "syslog.crt"), cert)
 	certstest.Write(w.t, filepath.Join(w.dir, "syslog.key"), key)
+}
+
+// hideGateway has the gateway no longer scraped: Prometheus marks then what it said as stale.
+func (w *observed) hideGateway() {
+	w.t.Helper()
+	w.hidden = w.targets["gateway"]
+	delete(w.targets, "gateway")
+	if _, err := w.samples.Scrape("gateway", nil, time.Now()); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // send sends so many events.

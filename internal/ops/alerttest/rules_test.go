@@ -1,6 +1,7 @@
 package alerttest
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -161,6 +162,15 @@ func TestRunbooks(t *testing.T) {
 	}
 	if len(left) > 0 {
 		t.Errorf("runbooks of no alert: %v", slices.Sorted(maps.Keys(left)))
+	}
+}
+
+// TestAlertsAreCounted holds that docs/metrics.md says how many there are.
+func TestAlertsAreCounted(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/metrics.md")
+	if said := fmt.Sprintf("has %d alerts, ", len(load(t))); err != nil || !strings.Contains(string(text), said) {
+		t.Errorf("docs/metrics.md does not say %q (%v)", said, err)
 	}
 }
 

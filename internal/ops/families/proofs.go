@@ -33,7 +33,7 @@ func NewProofs(r *metrics.Registry) *Proofs {
 func (p *Proofs) Began(every time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.owned, p.every, p.at = true, every, time.Now()
+	p.owned, p.every = true, every
 }
 
 // Left says that another process does.
@@ -62,9 +62,11 @@ func (p *Proofs) samples() []metrics.Sample {
 		return nil
 	}
 	var out sums
-	out.add(metrics.VerifyTime, unix(p.at))
 	out.add(metrics.VerifyEvery, p.every.Seconds())
 	out.add(metrics.VerifyFailures, p.failures)
+	if !p.at.IsZero() { // a process that took the runs over has proven nothing by that
+		out.add(metrics.VerifyTime, unix(p.at))
+	}
 	if p.last == nil {
 		return out.all
 	}

@@ -35,7 +35,7 @@ var (
 	VerifyMissing  = gauge("almanac_verify_missing_events", "Events that were accepted and that ClickHouse lacks, by the last verify.", "topic")
 	VerifyDoubled  = gauge("almanac_verify_doubled_events", "Events that ClickHouse has twice, by the last verify.", "topic")
 	VerifyProblems = gauge("almanac_verify_problems", "What the last verify named: each fault with its range.")
-	VerifyTime     = gauge("almanac_verify_timestamp_seconds", "When the last verify ended that had an answer; before the first one, when this process took them over.")
+	VerifyTime     = gauge("almanac_verify_timestamp_seconds", "When the last verify of this process ended that had an answer; missing before the first one.")
 	VerifyEvery    = gauge("almanac_verify_every_seconds", "How far apart runs of verify begin: verify_every.")
 	VerifyDuration = gauge("almanac_verify_duration_seconds", "How long it took.")
 	VerifyFailures = counter("almanac_verify_failures_total", "Runs of verify without an answer: a server was away.")
