@@ -61,13 +61,14 @@ func archive(to io.Writer, folder string, at time.Time, files []file) error {
 	return zip.Close()
 }
 
-// writeSums writes SHA256SUMS over all files of a folder, as `sha256sum -c` reads it.
-func writeSums(folder string) error {
+// writeSums writes SHA256SUMS over all files of a folder, as `sha256sum -c` reads it: the line that tells the page inside is a comment to that.
+func writeSums(folder, page string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err
 	}
 	var text strings.Builder
+	fmt.Fprintf(&text, "# the page inside: %s\n", page)
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
 		if err != nil {

@@ -75,7 +75,7 @@ func release(ctx context.Context, o options) error {
 	if o.version == "" {
 		o.version = c.described
 	}
-	page, err := pageDigest(pageDir)
+	page, err := readPage(pageDir, pageLock)
 	if err != nil {
 		return err
 	}
@@ -95,17 +95,16 @@ func release(ctx context.Context, o options) error {
 		return err
 	}
 	for _, t := range o.targets {
-		if err := releaseTarget(ctx, o, c, t, work, manual); err != nil {
+		if err := releaseTarget(ctx, o, c, t, work, page, manual); err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
 		fmt.Println("built", t)
 	}
-	fmt.Println("the page that is inside:", page)
-	return writeSums(o.out)
+	return writeSums(o.out, page.digest)
 }
 
 // releaseTarget builds one system's binary and writes its archive and its list of components.
-func releaseTarget(ctx context.Context, o options, c commit, t target, work string, manual []file) error {
+func releaseTarget(ctx context.Context, o options, c commit, t target, work string, p page, manual []file) error {
 	binary := filepath.Join(work, t.os+"-"+t.arch, "almanac")
 	if err := build(ctx, o.version, t, binary); err != nil {
 		return err
@@ -118,13 +117,25 @@ func releaseTarget(ctx context.Context, o options, c commit, t target, work stri
 	if err != nil {
 		return err
 	}
-	files := append([]file{{name: "almanac", mode: 0o755, data: program}}, manual...)
+	files := append([]file{{name: "almanac", mode: 0o755, data: program}, {name: "licences/page.txt", mode: 0o644, data: p.licences}}, manual...)
 	name := fmt.Sprintf("almanac_%s_%s_%s", strings.TrimPrefix(o.version, "v"), t.os, t.arch)
 	if err := writeArchive(filepath.Join(o.out, name+".tar.gz"), name, c.at, append(files, licences...)); err != nil || !o.sbom {
 		return err
 	}
-	return run(ctx, nil, "go", "run", sbomTool, "bin", "-json", "-std", "-licenses", "-assert-licenses", "-noserial", "-notimestamp",
-		"-version", o.version, "-output", filepath.Join(o.out, name+".cdx.json"), binary)
+	list := filepath.Join(work, name+".cdx.json")
+	if err := run(ctx, nil, "go", "run", sbomTool, "bin", "-json", "-std", "-licenses", "-assert-licenses", "-noserial", "-notimestamp",
+		"-version", o.version, "-output", list, binary); err != nil {
+		return err
+	}
+	modules, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	components, err := addComponents(modules, p.packages)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(o.out, name+".cdx.json"), components, 0o644)
 }
 
 // build compiles almanac for one system.

@@ -13,6 +13,21 @@ import (
 // pageDir has the page as it is embedded. make console builds it, and where npm is absent it builds none.
 const pageDir = "internal/gateway/console/dist"
 
+// page is what a release says of the page inside: one digest of it, the npm packages that it has code of, and their licences.
+type page struct {
+	digest   string
+	licences []byte
+	packages []npmPackage
+}
+
+// readPage reads the page that is built.
+func readPage(dir, lock string) (p page, err error) {
+	if p.digest, err = pageDigest(dir); err == nil {
+		p.licences, p.packages, err = readPagePackages(dir, lock)
+	}
+	return p, err
+}
+
 // pageDigest returns one digest of all files of the page. A directory without a page is refused: the commit does not have it, so
 // nothing else would say that the binaries lack it.
 func pageDigest(dir string) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,11 +99,18 @@ func TestSums(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.tar.gz"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeSums(dir); err != nil {
+	if err := writeSums(dir, "abc"); err != nil {
 		t.Fatal(err)
 	}
+	if program, err := exec.LookPath("sha256sum"); err == nil {
+		check := exec.CommandContext(t.Context(), program, "--strict", "-c", "SHA256SUMS")
+		check.Dir = dir
+		if said, err := check.CombinedOutput(); err != nil || string(said) != "a.tar.gz: OK\n" {
+			t.Errorf("sha256sum: %v\n%s", err, said)
+		}
+	}
 	got, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-	if want := fmt.Sprintf("%x  a.tar.gz\n", sha256.Sum256([]byte("text"))); err != nil || string(got) != want {
+	if want := fmt.Sprintf("# the page inside: abc\n%x  a.tar.gz\n", sha256.Sum256([]byte("text"))); err != nil || string(got) != want {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }
@@ -179,8 +187,8 @@ func TestReleaseTwice(t *testing.T) {
 		}
 		sums[i] = string(text)
 	}
-	if n := strings.Count(sums[0], "\n"); n != 2*len(targets) || sums[0] != sums[1] {
-		t.Errorf("%d files, want %d; first:\n%ssecond:\n%s", n, 2*len(targets), sums[0], sums[1])
+	if n := strings.Count(sums[0], "\n"); n != 2*len(targets)+1 || sums[0] != sums[1] {
+		t.Errorf("%d lines, want %d; first:\n%ssecond:\n%s", n, 2*len(targets)+1, sums[0], sums[1])
 	}
 	t.Log("\n" + sums[0])
 }
