@@ -100,6 +100,18 @@ func TestAway(t *testing.T) {
 		for _, what := range c.knows {
 			until("/metrics", what)
 		}
+		if slices.Contains(c.servers, query.ServerNATS) { // what was read before is there, with its age, but for who lives
+			until("/metrics", `almanac_metrics_source_failed{source="state"} 1`)
+			page := get("/metrics")
+			for _, what := range []string{`almanac_metrics_source_age_seconds{source="state"} `, `almanac_stream_used_bytes{stream="EVENTS"} `, `almanac_shards{status="active",topic="auth"} `, `almanac_dead_letters{topic="auth"} 0`, `almanac_erasure_oldest_open_seconds 0`} {
+				if !strings.Contains(page, "\n"+what) {
+					t.Errorf("%s: /metrics lacks %q:\n%s", c.name, what, page)
+				}
+			}
+			if strings.Contains(page, "\nalmanac_members{") {
+				t.Errorf("%s: /metrics says who lives", c.name)
+			}
+		}
 		for _, path := range []string{"/v1/lag", "/v1/status"} {
 			var answer struct {
 				Away []query.Away     `json:"away"`

@@ -20,6 +20,7 @@
 //
 // # Failures
 //
-// The numbers of a source that cannot be read are missing, so that nothing looks like zero, and
-// almanac_metrics_source_failed names it. It is read again soon. The others are answered.
+// The numbers of a source that cannot be read are as they were, for five minutes, or missing, so that nothing looks like zero:
+// almanac_metrics_source_failed names it, and almanac_metrics_source_age_seconds says how old they are. Those that are true only now, such as
+// which members live, are missing at once. It is read again soon. The others are answered.
 package metrics

@@ -19,6 +19,8 @@ type Metric struct {
 	Help   string
 	Kind   Kind
 	Labels []string
+	// Now says that the number is worth nothing when it is of a while ago: it is missing where it cannot be read, and never as it was.
+	Now bool
 	// Buckets are the upper bounds of a histogram.
 	Buckets []float64
 }
@@ -43,6 +45,13 @@ func declare(kind Kind, name, help string, labels []string, buckets ...float64) 
 }
 
 func gauge(name, help string, labels ...string) *Metric { return declare(Gauge, name, help, labels) }
+
+// now is a gauge that is worth nothing when it is of a while ago.
+func now(name, help string, labels ...string) *Metric {
+	m := gauge(name, help, labels...)
+	m.Now = true
+	return m
+}
 
 func counter(name, help string, labels ...string) *Metric {
 	return declare(Counter, name, help, labels)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,22 @@ const (
 	maxPause = maxAge - readWait
 )
 
+// oldError says that what is returned beside it was read before: why it could not be read now, and when that was.
+type oldError struct {
+	error
+	at time.Time
+}
+
+func (e *oldError) Unwrap() error { return e.error }
+
+// age is how old what was returned is; 0 where it was read in time.
+func (e *oldError) age(now time.Time) time.Duration {
+	if e == nil {
+		return 0
+	}
+	return max(now.Sub(e.at), 0)
+}
+
 var errOld = fmt.Errorf("what was read last is older than %s, and a read is under way", maxAge)
 
 // paced is a source that is read now and then.
@@ -34,15 +51,15 @@ type paced struct {
 	mu      sync.Mutex
 	reading chan struct{} // closed when the read under way ends; nil: none is
 	done    bool          // a read has ended, with last and err
-	last    []Sample
-	at      time.Time // last is as of then, at the earliest
+	last    []Sample      // of the last read that was good
+	at      time.Time     // last is as of then, at the earliest; zero: there is none
 	err     error
 	until   time.Time // no other read begins before
 }
 
 // Paced returns a source whose reads begin at least so far apart, and one at a time. In between, and where a read
-// takes more than a moment, it returns what it read last, unless that is older than maxAge. After a failed read, that is the failure, and the next
-// read may begin so far after its end. A read goes on when its caller gives up, so that the next one finds its result.
+// takes more than a moment, it returns what it read last, unless that is older than maxAge. After a failed read it returns that, too, but for what
+// is true only now, beside the failure, and the next read may begin so far after its end. A read goes on when its caller gives up, so that the next one finds its result.
 func Paced(name string, read func(ctx context.Context) ([]Sample, error), apart time.Duration) Source {
 	p := &paced{read: read, apart: apart}
 	return Source{name, p.get}
@@ -77,10 +94,15 @@ func (p *paced) get(ctx context.Context) ([]Sample, error) {
 
 // known is the last result. Caller holds mu.
 func (p *paced) known() ([]Sample, error) {
-	if p.err == nil && time.Since(p.at) > maxAge {
+	switch old := p.at.IsZero() || time.Since(p.at) > maxAge; {
+	case p.err == nil && old:
 		return nil, errOld
+	case p.err == nil:
+		return p.last, nil
+	case old:
+		return nil, p.err
 	}
-	return p.last, p.err
+	return slices.DeleteFunc(slices.Clone(p.last), func(s Sample) bool { return s.Of.Now }), &oldError{p.err, p.at}
 }
 
 func (p *paced) again(ctx context.Context) {
@@ -94,7 +116,9 @@ func (p *paced) again(ctx context.Context) {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done, p.last, p.at, p.err = true, last, began, err
+	if p.done, p.err = true, err; err == nil {
+		p.last, p.at = last, began
+	}
 	if p.until = began.Add(max(p.apart, min(pause*time.Since(began), maxPause))); err != nil {
 		p.until = time.Now().Add(p.apart)
 	}

@@ -24,7 +24,7 @@ func TestPaced(t *testing.T) {
 			if n != 2 {
 				return nil, why
 			}
-			return []Sample{{}}, nil
+			return []Sample{Shards.Is(3, "app", "active"), Members.Is(1, "router")}, nil
 		}, apart)
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -36,19 +36,21 @@ func TestPaced(t *testing.T) {
 			after time.Duration
 			reads int32
 			err   error
+			known int // samples
 		}{
-			{"the first read failed", 0, 1, why},
-			{"before the pause ends", apart - time.Second, 1, why},
-			{"the second is under way", 2 * time.Second, 2, why},
-			{"the second was good", 3 * time.Second, 2, nil},
-			{"before twenty times as long", pause*2*time.Second - 6*time.Second, 2, nil},
-			{"the third is under way", 6 * time.Second, 3, nil},
-			{"the third failed", 3 * time.Second, 3, why},
+			{"the first read failed", 0, 1, why, 0},
+			{"before the pause ends", apart - time.Second, 1, why, 0},
+			{"the second is under way", 2 * time.Second, 2, why, 0},
+			{"the second was good", 3 * time.Second, 2, nil, 2},
+			{"before twenty times as long", pause*2*time.Second - 6*time.Second, 2, nil, 2},
+			{"the third is under way", 6 * time.Second, 3, nil, 2},
+			{"the third failed, without those that are true only now", 3 * time.Second, 3, why, 1},
+			{"the others failed, and it is old", maxAge, 4, why, 0},
 		} {
 			<-time.After(step.after)
 			for range 2 {
 				got, err := source.Read(t.Context())
-				if !errors.Is(err, step.err) || (err == nil) != (len(got) == 1) || reads.Load() != step.reads {
+				if !errors.Is(err, step.err) || len(got) != step.known || reads.Load() != step.reads {
 					t.Errorf("%s: %d samples, %v after %d reads", step.name, len(got), err, reads.Load())
 				}
 				if strings.Contains(step.name, "under way") {
@@ -71,7 +73,7 @@ func TestPacedIsNotOld(t *testing.T) {
 			reads.Add(1)
 			select {
 			case <-time.After(takes):
-				return []Sample{{}}, nil
+				return []Sample{Shards.Is(3, "app", "active")}, nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
@@ -79,7 +81,10 @@ func TestPacedIsNotOld(t *testing.T) {
 		ask := func(within time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
-			_, err := source.Read(ctx)
+			got, err := source.Read(ctx)
+			if old := (*oldError)(nil); errors.As(err, &old) && (len(got) != 1 || old.age(time.Now()) > maxAge) {
+				t.Errorf("%d numbers that are %s old", len(got), old.age(time.Now()))
+			}
 			return err
 		}
 		if err := ask(time.Minute); err != nil {

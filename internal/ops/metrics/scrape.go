@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -80,8 +81,10 @@ func (r *Registry) readAll(ctx context.Context) (all []Sample) {
 		if errs[i] != nil {
 			failed = 1
 			r.cfg.OnError(s.Name, errs[i])
-		} else {
+		}
+		if old := (*oldError)(nil); errs[i] == nil || errors.As(errs[i], &old) {
 			all = append(all, parts[i]...)
+			all = append(all, SourceAge.Is(old.age(time.Now()).Seconds(), s.Name))
 		}
 		all = append(all, SourceFailed.Is(failed, s.Name))
 	}

@@ -17,7 +17,7 @@ var (
 	StreamLimit   = gauge("almanac_stream_limit_bytes", "Bytes that a stream may have; 0 where there is no bound.", "stream")
 	DiskFree      = gauge("almanac_disk_free_bytes", "Free bytes of the fullest disk that ClickHouse has.")
 	DiskTotal     = gauge("almanac_disk_total_bytes", "All bytes of that disk.")
-	Members       = gauge("almanac_members", "Live routers, sinks and dispatchers (timers).", "role")
+	Members       = now("almanac_members", "Live routers, sinks and dispatchers (timers).", "role")
 	Shards        = gauge("almanac_shards", "Shards by status.", "topic", "status")
 	DeadLetters   = gauge("almanac_dead_letters", "Messages that are kept as dead letters; of the topic _ those that were published under no topic.", "topic")
 	SQLFresh      = gauge("almanac_sql_fresh_seconds", "How soon the topic wants its events in ClickHouse: its sql_fresh.", "topic")
@@ -27,7 +27,7 @@ var (
 	TableRows     = gauge("almanac_table_rows", "Rows of a table: of a topic, or of what is derived from it.", "table")
 	TableParts    = gauge("almanac_table_parts", "Parts of a table.", "table")
 	TableDisk     = gauge("almanac_table_disk_bytes", "Bytes of a table on disk.", "table")
-	Ready         = gauge("almanac_ready", "1 where the process can do its work, as /readyz says.")
+	Ready         = now("almanac_ready", "1 where the process can do its work, as /readyz says.")
 )
 
 // Of the scheduled verify, in sinks: one of them runs it.
