@@ -138,11 +138,16 @@ func (r *Reader) withServer(ctx context.Context, server string) (context.Context
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		if err := r.here(ctx, server); err != nil {
-			cancel(err)
+			cancel(foundAway{err})
 		}
 	}()
 	return ctx, func() { cancel(nil) }
 }
+
+// foundAway is the cause of a context that ended as a server was asked whether it is there, and was not.
+type foundAway struct{ error }
+
+func (f foundAway) Unwrap() error { return f.error }
 
 // ofServer reports whether an error is one of a server that cannot be asked, and not of the request.
 func ofServer(err error) bool {

@@ -133,7 +133,7 @@ func (r *Reader) lag(ctx context.Context, topic string) (*LagReport, error) {
 		if !ofServer(err) || ctx.Err() != nil {
 			return nil, err
 		}
-		if r.here(ctx, ServerClickHouse) == nil { // it answers, and refuses this
+		if !errors.As(err, new(foundAway)) && r.here(ctx, ServerClickHouse) == nil { // it answers, and refuses this
 			r.servers.found(ServerClickHouse, fmt.Errorf("ClickHouse at %s does not say what is stored: %w", r.db.Address(), err), time.Now())
 		}
 	}

@@ -28,6 +28,9 @@ const (
 	VolumeCold    = "cold"
 )
 
+// DiskDefault is the disk that every ClickHouse has, where its tables are unless a policy says otherwise.
+const DiskDefault = "default"
+
 // StreamTrial is the empty stream by which is found out how much a server may store. It is removed at once.
 const StreamTrial = "ALMANAC_TRIAL"
 

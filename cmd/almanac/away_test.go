@@ -20,8 +20,16 @@ import (
 // awayTimedEnv has TestAway look at how long each answer takes; make away sets it.
 const awayTimedEnv = "ALMANAC_AWAY_TIMED"
 
-// awayWithin is what an answer may take while a server is away.
+// awayWithin is what an answer may take while a server is away: one of a gateway, and one of doctor and lag after their start.
 const awayWithin = 2 * time.Second
+
+// started is how long a verb takes that asks nothing: the start of the process, which is not part of what is timed.
+func (b *box) started() time.Duration {
+	b.t.Helper()
+	began := time.Now()
+	b.ok("", "version")
+	return time.Since(began)
+}
 
 // TestAway cuts a gateway and verbs off from ClickHouse, from NATS and from both, by connections that end and by connections in which nothing
 // comes through: what tells an operator how Almanac is goes on answering with what is known, and names the servers.
@@ -73,6 +81,16 @@ func TestAway(t *testing.T) {
 	}
 	until("/metrics", `almanac_sink_lag_events{topic="auth"} 50`) // no sink runs
 	until("/metrics", `almanac_server_up{server="ClickHouse"} 1`)
+	start := b.started()
+	verb := func(args ...string) result {
+		t.Helper()
+		began := time.Now()
+		r := b.run("", args...)
+		if took := time.Since(began) - start; timed && took > awayWithin {
+			t.Errorf("%s took %s and the %s of a start, more than %s", args[0], took.Round(time.Millisecond), start.Round(time.Millisecond), awayWithin)
+		}
+		return r
+	}
 	type cable = *embeddedtest.Cable
 	lag := []string{`almanac_sink_lag_events{topic="auth"} 50`, `almanac_input_events_total{input="lines",outcome="stored",topic="auth"} 50`}
 	ends, stands := cable.Cut, cable.Freeze
@@ -149,7 +167,7 @@ func TestAway(t *testing.T) {
 			if known {
 				args, since = append(args, "--http", at), "it is away since "
 			}
-			r := b.run("", args...)
+			r := verb(args...)
 			var found []doctor.Finding
 			err := json.Unmarshal([]byte(r.out), &found)
 			for _, server := range c.servers {
@@ -162,7 +180,7 @@ func TestAway(t *testing.T) {
 			if args = []string{"lag"}; known {
 				args = append(args, "--http", at)
 			}
-			switch r := b.run("", args...); {
+			switch r := verb(args...); {
 			case known || slices.Equal(c.servers, []string{query.ServerClickHouse}):
 				for _, server := range c.servers {
 					if r.code != exitOK || !strings.Contains(r.err, server+" is away since") || !strings.Contains(r.out, "auth") {

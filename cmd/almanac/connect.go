@@ -24,6 +24,9 @@ import (
 // natsOptions are those of every connection: it comes back for as long as it takes.
 func natsOptions(s *settings, d endpoints, name string) []nats.Option {
 	opts := streams.Lasting(name)
+	if d.natsWait > 0 {
+		opts = append(opts, nats.Timeout(d.natsWait))
+	}
 	if s.NATSCreds != "" {
 		opts = append(opts, nats.UserCredentials(s.NATSCreds))
 	}
@@ -207,6 +210,11 @@ func openServers(ctx context.Context, s *settings) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openBoth(ctx, s, d)
+}
+
+// openBoth connects to NATS and ClickHouse at their addresses.
+func openBoth(ctx context.Context, s *settings, d endpoints) (*session, error) {
 	c, err := openRegistry(ctx, s, d)
 	if err != nil {
 		return nil, err

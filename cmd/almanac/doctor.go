@@ -95,6 +95,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 	}
 	first := doctor.Finding{Check: "addresses", Status: doctor.OK,
 		Found: fmt.Sprintf("%s: NATS %s, ClickHouse %s", where, privacy.MaskedURL(d.nats), privacy.MaskedURL(d.clickhouse))}
+	d.natsWait = doctor.ServerWait
 	var c *session
 	var db *tables.DB
 	defer func() {
@@ -145,7 +146,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 			err := s.askProcess(ctx, base+"/v1/status", &of)
 			return of.Away, err
 		},
-		HTTP: d.http, Dir: d.dir, Free: func() (free, all int64, err error) { return embedded.DiskBytes(d.dir) }, Translate: translated,
+		HTTP: d.http, OwnEngine: d.followClickHouse, Dir: d.dir, Free: func() (free, all int64, err error) { return embedded.DiskBytes(d.dir) }, Translate: translated,
 		Private: private,
 	})...)
 }

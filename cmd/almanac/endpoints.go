@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/schemas/privacy"
@@ -19,6 +20,8 @@ type endpoints struct {
 	nats string
 	// natsUser is who to be there, where an up wrote it.
 	natsUser, natsPassword string
+	// natsWait is how long one server may take to take a connection; 0: streams.DialTimeout.
+	natsWait time.Duration
 	// natsCA is the certificate that the NATS of an up shows to commands of this machine; empty without TLS.
 	natsCA     string
 	clickhouse string // DSN of the HTTP interface; empty when it is not known and not needed

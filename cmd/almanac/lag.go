@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/doctor"
 	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
@@ -81,6 +82,41 @@ func hinted(err error, more string) error {
 	return fmt.Errorf("%w; %s", err, more)
 }
 
+// lagOfServers asks the servers what waits.
+func lagOfServers(ctx context.Context, s *settings, d endpoints, topic string) (*query.LagReport, error) {
+	c, err := openBoth(ctx, s, d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	r, err := query.New(c.nc, c.reg, c.db)
+	if err != nil {
+		return nil, err
+	}
+	return r.Lag(ctx, topic)
+}
+
+// lagOfProcess begins to ask a process what waits, and returns what waits for its answer, and what gives the question up.
+func lagOfProcess(ctx context.Context, s *settings, base, topic string) (answer func() (*query.LagReport, error), drop func()) {
+	ctx, drop = context.WithCancel(ctx)
+	var of query.LagReport
+	done := make(chan error, 1)
+	if base == "" {
+		return nil, drop
+	}
+	go func() {
+		err := s.askProcess(ctx, base+"/v1/lag?topic="+url.QueryEscape(topic), &of)
+		if err == nil && of.Away == nil {
+			err = errors.New("it is not Almanac's")
+		}
+		done <- err
+	}()
+	return func() (*query.LagReport, error) {
+		err := <-done
+		return &of, err
+	}, drop
+}
+
 // lagOf reads what waits. Where a server is away a process that has seen more is asked instead, if one is known.
 func lagOf(ctx context.Context, cmd *cobra.Command, topic string) (*query.LagReport, error) {
 	s, err := load(cmd)
@@ -91,25 +127,20 @@ func lagOf(ctx context.Context, cmd *cobra.Command, topic string) (*query.LagRep
 	if err != nil {
 		return nil, err
 	}
-	var report *query.LagReport
-	err = whenOpen(ctx, cmd, func(_ *session, r *query.Reader) (err error) {
-		report, err = r.Lag(ctx, topic)
-		return err
-	})
+	base := s.processHTTP(d.http)
+	answer, drop := lagOfProcess(ctx, s, base, topic) // beside the connections, which take their time where a server stands still
+	defer drop()
+	d.natsWait = doctor.ServerWait
+	report, err := lagOfServers(ctx, s, d, topic)
 	if errors.Is(err, schemas.ErrUnknownTopic) || err == nil && len(report.Away) == 0 || ctx.Err() != nil {
 		return report, err
 	}
-	base := s.processHTTP(d.http)
 	if base == "" {
 		return report, hinted(err, "a gateway knows since when, and what waited then: name one by --http")
 	}
-	var of query.LagReport
-	asked := s.askProcess(ctx, base+"/v1/lag?topic="+url.QueryEscape(topic), &of)
-	if asked == nil && of.Away == nil {
-		asked = errors.New("it is not Almanac's")
-	}
+	of, asked := answer()
 	if asked != nil {
 		return report, hinted(err, base+" was asked too: "+inWords(asked))
 	}
-	return &of, nil
+	return of, nil
 }

@@ -2,10 +2,15 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/internal/ops"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query"
 )
@@ -17,19 +22,80 @@ type reached struct {
 	err     error
 }
 
+// ServerWait is how long a server may take to say that it is there, so that all is said within 2 s where one stands still.
+const ServerWait = 1200 * time.Millisecond
+
+// busyWait is how long ClickHouse may take where a process that runs does not find it away: it may be busy only.
+const busyWait = 10 * time.Second
+
 // reach asks ClickHouse whether it is there, while other checks run, and returns a function that waits for the answer.
 func (c *check) reach(ctx context.Context) func() reached {
 	return meanwhile(func() (r reached) {
-		if r.db, r.err = c.cfg.OpenTables(); r.err == nil {
-			r.version, r.err = r.db.Ping(ctx)
-		} else {
+		if r.db, r.err = c.cfg.OpenTables(); r.err != nil {
 			r.db = nil
+			return r
+		}
+		if r.err = c.answers(ctx, r.db.Answers); r.err != nil {
+			r.err = fmt.Errorf("ClickHouse at %s does not answer: %w", r.db.Address(), r.err)
+			return r
+		}
+		r.version, r.err = r.db.Ping(ctx)
+		return r
+	})
+}
+
+// answers asks ClickHouse whether it is there.
+func (c *check) answers(ctx context.Context, ask func(context.Context) error) error {
+	within := func(wait time.Duration) error {
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		return ask(ctx)
+	}
+	err := within(ServerWait)
+	if errors.Is(err, context.DeadlineExceeded) && c.seen(query.ServerClickHouse) {
+		err = within(busyWait)
+	}
+	return err
+}
+
+// seen reports whether a process that runs finds that a server answers.
+func (c *check) seen(server string) bool {
+	all := c.away()
+	return all != nil && !slices.ContainsFunc(all, func(a query.Away) bool { return a.Server == server })
+}
+
+// connected is what became of an attempt to reach NATS.
+type connected struct {
+	nc  *nats.Conn
+	reg *registry.Registry
+	err error
+}
+
+// connect opens NATS and the registry, while other checks run.
+func (c *check) connect(ctx context.Context) func() connected {
+	return meanwhile(func() (n connected) {
+		n.nc, n.reg, n.err = c.cfg.OpenNATS(ctx)
+		return n
+	})
+}
+
+// readiness is what a process says of itself.
+type readiness struct {
+	ops.Readiness
+	err error
+}
+
+// askReady asks the `up` itself, while other checks run.
+func (c *check) askReady(ctx context.Context) func() readiness {
+	return meanwhile(func() (r readiness) {
+		if c.cfg.HTTP != "" {
+			r.Readiness, r.err = ops.Ask(ctx, c.cfg.HTTP)
 		}
 		return r
 	})
 }
 
-// askAway asks a process which servers it finds away, while other checks run. It returns none where no process says it.
+// askAway asks a process which servers it finds away, while other checks run. It returns nil where no process says it.
 func (c *check) askAway(ctx context.Context) func() []query.Away {
 	return meanwhile(func() []query.Away {
 		if c.cfg.Away == nil {

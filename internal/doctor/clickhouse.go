@@ -33,6 +33,7 @@ func (c *check) clickhouse(ctx context.Context) bool {
 	if !c.engine(ctx) {
 		return false
 	}
+	c.disks(ctx)
 	// Not being allowed to ask is not a finding.
 	if wait, err := db.ReceiveTimeout(ctx); err == nil && wait > longestReceive {
 		c.note("ClickHouse", Warn, "set http_receive_timeout to 5 in the profile of Almanac's user",

@@ -50,6 +50,8 @@ type Config struct {
 	Away func(context.Context) ([]query.Away, error)
 	// HTTP is the address of an `almanac up`'s own HTTP; empty: it is not asked.
 	HTTP string
+	// OwnEngine says that ClickHouse is the engine of the `almanac up` on Dir: its first disk is that of Dir.
+	OwnEngine bool
 	// Dir is the directory of an `almanac up`, and Free how many bytes of its disk are free for it, and how many it has;
 	// empty: its disk is not looked at.
 	Dir  string
@@ -69,6 +71,8 @@ type check struct {
 	reg   *registry.Registry
 	db    *tables.DB
 	rows  func() reached
+	node  func() connected
+	ready func() readiness
 	away  func() []query.Away
 	found []Finding
 	usage map[string]streamUsage // of the streams
@@ -85,8 +89,9 @@ func Run(ctx context.Context, cfg Config) []Finding {
 	defer cancel()
 	c := &check{cfg: cfg, usage: map[string]streamUsage{}}
 	// At once: each of them may be away, and the wait for it is the longest part then.
-	c.rows, c.away = c.reach(ctx), c.askAway(ctx)
-	c.process(ctx)
+	c.away = c.askAway(ctx)
+	c.rows, c.node, c.ready = c.reach(ctx), c.connect(ctx), c.askReady(ctx)
+	c.process()
 	if c.nats(ctx) {
 		c.streams(ctx)
 		c.members(ctx)

@@ -18,8 +18,9 @@ import (
 )
 
 func (c *check) nats(ctx context.Context) bool {
-	var err error
-	c.nc, c.reg, err = c.cfg.OpenNATS(ctx)
+	node := c.node()
+	err := node.err
+	c.nc, c.reg = node.nc, node.reg
 	if c.nc != nil {
 		c.natsRights(ctx)
 	}

@@ -1,25 +1,21 @@
 package doctor
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strings"
-
-	"github.com/almanac-events/almanac/internal/ops"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // SyncAlways is what /readyz says of a NATS server that writes to disk before it
 // acknowledges.
 const SyncAlways = "always"
 
-// process asks the `up` itself.
-func (c *check) process(ctx context.Context) {
+// process says what the `up` itself answered.
+func (c *check) process() {
 	if c.cfg.HTTP == "" {
 		return
 	}
-	ready, err := ops.Ask(ctx, c.cfg.HTTP)
+	ready := c.ready()
+	err := ready.err
 	if err == nil && !ready.Ready {
 		var why []string
 		for _, r := range ready.Reasons {
@@ -38,34 +34,4 @@ func (c *check) process(ctx context.Context) {
 		return
 	}
 	c.note("fsync", Warn, "see that the NATS server has sync_interval: always", "NATS runs elsewhere; whether it writes to disk before it acknowledges cannot be told from here")
-}
-
-// A disk that is low should be given more: merges need room for a while, and streams fill what is left.
-const (
-	lowDisk  = 2 << 30
-	lowShare = 0.1
-)
-
-func (c *check) disk() {
-	if c.cfg.Dir == "" {
-		return
-	}
-	free, all, err := c.cfg.Free()
-	if !c.result("disk", err, "", "%s free for %s", schemas.FormatBytes(float64(free)), c.cfg.Dir) {
-		return
-	}
-	if low := diskLow(free, all); low != "" {
-		c.note("disk", Warn, "free some, or move closed shards to another disk: cold_dir and almanac topics apply TOPIC --cold-after-days DAYS", "%s", low)
-	}
-}
-
-// diskLow says that a disk has too little free; "" where it has enough.
-func diskLow(free, all int64) string {
-	switch {
-	case free < lowDisk:
-		return "less than " + schemas.FormatBytes(lowDisk)
-	case float64(free) < lowShare*float64(all):
-		return fmt.Sprintf("less than %.0f %% of its %s", 100*lowShare, schemas.FormatBytes(float64(all)))
-	}
-	return ""
 }

@@ -45,14 +45,14 @@ func TestStreamUsage(t *testing.T) {
 func TestLow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		free, all int64
+		free, all float64
 		want      string
 	}{
 		{1 << 40, 4 << 40, ""}, {4<<40/10 + 1, 4 << 40, ""}, {4<<40/10 - 1<<20, 4 << 40, "less than 10 % of its 4 TiB"},
 		{2 << 30, 10 << 30, ""}, {2<<30 - 1, 10 << 30, "less than 2 GiB"}, {1 << 30, 4 << 30, "less than 2 GiB"},
 	} {
 		if got := diskLow(c.free, c.all); got != c.want {
-			t.Errorf("%d of %d: %q, want %q", c.free, c.all, got, c.want)
+			t.Errorf("%.0f of %.0f: %q, want %q", c.free, c.all, got, c.want)
 		}
 	}
 	for _, stream := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.KVStream} {

@@ -19,9 +19,19 @@ func (db *DB) Sizes(ctx context.Context) (sizes []Size, err error) {
 	return sizes, err
 }
 
-// Disk returns the free and all bytes of the fullest disk that tables are on.
-func (db *DB) Disk(ctx context.Context) (free, total uint64, err error) {
-	err = db.each(ctx, "disks", func(scan scan) error { return scan(&free, &total) },
-		"SELECT free_space, total_space FROM system.disks WHERE total_space > 0 ORDER BY free_space / total_space LIMIT 1")
-	return free, total, err
+// Disk is one that the server has.
+type Disk struct {
+	Name        string
+	Free, Total uint64 // bytes
+}
+
+// Disks returns those that tables may be on, the fullest one first.
+func (db *DB) Disks(ctx context.Context) (all []Disk, err error) {
+	err = db.each(ctx, "disks", func(scan scan) error {
+		var d Disk
+		err := scan(&d.Name, &d.Free, &d.Total)
+		all = append(all, d)
+		return err
+	}, "SELECT name, free_space, total_space FROM system.disks WHERE total_space > 0 ORDER BY free_space / total_space, name")
+	return all, err
 }

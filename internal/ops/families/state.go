@@ -39,11 +39,15 @@ func State(r *metrics.Registry, reads *query.Reader, apart time.Duration) []metr
 			if err != nil {
 				return nil, err
 			}
-			free, total, err := reads.DB().Disk(ctx)
+			disks, err := reads.DB().Disks(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return append(ofTables(&metrics.Names{}, sizes), metrics.DiskFree.Is(float64(free)), metrics.DiskTotal.Is(float64(total))), nil
+			out := ofTables(&metrics.Names{}, sizes)
+			if len(disks) > 0 {
+				out = append(out, metrics.DiskFree.Is(float64(disks[0].Free)), metrics.DiskTotal.Is(float64(disks[0].Total)))
+			}
+			return out, nil
 		}, apart),
 	}
 }
