@@ -329,7 +329,7 @@ go-install: setup ## The program by go install of a version, from a proxy that h
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-install: build ## Put binary, unit, completion and man pages below PREFIX (default /usr/local)
+install: build ## Put binary, engine, unit, completion and man pages below PREFIX (default /usr/local)
 	install -D -m 755 bin/almanac '$(DESTDIR)$(PREFIX)/bin/almanac'
 	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/systemd/almanac.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/almanac.service'
@@ -338,6 +338,9 @@ install: build ## Put binary, unit, completion and man pages below PREFIX (defau
 	bin/almanac completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_almanac'
 	bin/almanac completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/almanac.fish'
 	bin/almanac man '$(DESTDIR)$(PREFIX)/share/man/man1'
+	@engine=$$(compgen -G 'node_modules/@chdb/lib-*/libchdb.so' | head -1 || true); if [ -n "$$engine" ]; then \
+	  install -D -m 644 "$$engine" '$(DESTDIR)$(PREFIX)/lib/almanac/libchdb.so'; else \
+	  echo 'no engine is installed, as there is none below node_modules: run make setup and make install again, put a clickhouse program of 26.2 or later on the PATH of the unit, or set clickhouse in /etc/almanac/almanac.yaml' >&2; fi
 
 clean: ## Remove what was built; the engine library and the tools stay
 	rm -rf bin dist cover.out

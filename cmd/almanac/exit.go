@@ -56,7 +56,7 @@ func exitCode(err error, by os.Signal) int {
 		return exitConflict
 	case errors.Is(err, embedded.ErrHung):
 		return exitHung
-	case errors.As(err, new(configError)), errors.Is(err, embedded.ErrNotLoopback), errors.Is(err, tables.ErrDSN), errors.Is(err, schemas.ErrFormat), errors.Is(err, embedded.ErrDirVersion):
+	case errors.As(err, new(configError)), errors.Is(err, embedded.ErrNotLoopback), errors.Is(err, tables.ErrDSN), errors.Is(err, schemas.ErrFormat), errors.Is(err, embedded.ErrDirVersion), errors.Is(err, embedded.ErrNoEngine):
 		return exitConfig
 	case errors.As(err, new(usageError)), errors.Is(err, schemas.ErrRequest), errors.As(err, new(*filter.Error)),
 		errors.Is(err, timer.ErrInput), errors.Is(err, schemas.ErrTopicName), errors.Is(err, schemas.ErrUnknownTopic), errors.Is(err, schemas.ErrTopic), errors.Is(err, schemas.ErrTopicChange):

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // The watchdog hears of a process whose probes return, and no longer of one whose probe does not: systemd starts that again.
@@ -68,6 +72,11 @@ func TestUnit(t *testing.T) {
 	for code, again := range map[int]bool{exitHung: true, exitFailed: true, exitConfig: false, exitUsage: false} {
 		if got := has["Restart"] == "on-failure" && !slices.Contains(never, strconv.Itoa(code)); got != again {
 			t.Errorf("after exit %d it starts again: %v, want %v", code, got, again)
+		}
+	}
+	for _, stays := range []error{embedded.ErrNoEngine, embedded.ErrDirVersion, configError{errors.New("x")}, usageError{errors.New("x")}} {
+		if code := exitCode(fmt.Errorf("starting: %w", stays), nil); !slices.Contains(never, strconv.Itoa(code)) {
+			t.Errorf("%v: it starts again after exit %d", stays, code)
 		}
 	}
 	wait, err := strconv.Atoi(has["TimeoutStopSec"])

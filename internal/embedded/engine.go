@@ -144,11 +144,11 @@ func searchRoots() []string {
 	return roots
 }
 
-// findLibrary looks beside the executable (the first root), then in the node_modules of each root and its parents.
+// findLibrary looks beside the executable (the first root), where make install puts it, then in the node_modules of each root and its parents.
 func findLibrary(roots []string) string {
 	var places []string
 	if len(roots) > 0 {
-		places = append(places, filepath.Join(roots[0], "libchdb.so"))
+		places = append(places, filepath.Join(roots[0], "libchdb.so"), filepath.Join(roots[0], "..", "lib", "almanac", "libchdb.so"))
 	}
 	for _, root := range roots {
 		for dir := root; ; dir = filepath.Dir(dir) {

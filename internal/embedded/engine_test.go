@@ -78,6 +78,16 @@ func TestFind(t *testing.T) {
 	program(t, bin, "clickhouse", "#!/bin/sh\necho ClickHouse local version 26.2.1.5.\n")
 	expect("a new program", EngineBinary, filepath.Join(bin, "clickhouse"))
 
+	prefix := t.TempDir()
+	lib := filepath.Join(prefix, "lib", "almanac")
+	if err := os.MkdirAll(lib, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program(t, lib, "libchdb.so", "")
+	if got := findLibrary([]string{filepath.Join(prefix, "bin"), empty}); got != filepath.Join(lib, "libchdb.so") {
+		t.Errorf("one that make install put: %q", got)
+	}
+
 	if got, err := Find(t.Context(), "clickhouse://x", nil); err != nil || got.Kind != EngineRemote {
 		t.Errorf("a DSN: %v, %v; want it before all else", got, err)
 	}

@@ -43,22 +43,34 @@ man) echo "a page" > "$2/almanac.1";;
 esac
 `))
 	for name, c := range map[string]struct {
-		args []string
-		at   string // below DESTDIR
+		args   []string
+		at     string // below DESTDIR
+		engine bool   // whether there is one to install
 	}{
-		"the default prefix": {nil, "usr/local"},
-		"of a package":       {[]string{"PREFIX=/usr"}, "usr"},
-		"a prefix elsewhere": {[]string{"PREFIX=/opt/almanac-1"}, "opt/almanac-1"},
+		"the default prefix": {nil, "usr/local", true},
+		"of a package":       {[]string{"PREFIX=/usr"}, "usr", true},
+		"a prefix elsewhere": {[]string{"PREFIX=/opt/almanac-1"}, "opt/almanac-1", true},
+		"without an engine":  {nil, "usr/local", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			library := "node_modules/@chdb/lib-linux-x64-gnu/libchdb.so"
+			if c.engine {
+				write(library, 0o600, []byte("an engine"))
+			} else if err := os.RemoveAll(filepath.Join(tree, library)); err != nil {
+				t.Fatal(err)
+			}
 			dest := filepath.Join(t.TempDir(), "dest dir")
 			run := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `umask 022; exec make "$@"`, "make", "-C", tree, "-o", "build", "install", "DESTDIR=" + dest}, c.args...)...)
 			run.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "MAKE") || strings.HasPrefix(e, "MFLAGS") }) // this test may run below make
-			if said, err := run.CombinedOutput(); err != nil {
+			said, err := run.CombinedOutput()
+			if err != nil {
 				t.Fatalf("%v\n%s", err, said)
 			}
+			if strings.Contains(name, "without") != strings.Contains(string(said), "no engine is installed") {
+				t.Errorf("of the engine make says %q", said)
+			}
 			var got []string
-			err := filepath.WalkDir(dest, func(path string, d fs.DirEntry, err error) error {
+			err = filepath.WalkDir(dest, func(path string, d fs.DirEntry, err error) error {
 				if err != nil || d.IsDir() {
 					return err
 				}
@@ -74,6 +86,9 @@ esac
 				"444 " + c.at + "/lib/systemd/system/almanac.service", "444 " + c.at + "/share/bash-completion/completions/almanac",
 				"444 " + c.at + "/share/fish/vendor_completions.d/almanac.fish", "444 " + c.at + "/share/man/man1/almanac.1",
 				"444 " + c.at + "/share/zsh/site-functions/_almanac", "555 " + c.at + "/bin/almanac",
+			}
+			if c.engine {
+				want = append(want, "444 "+c.at+"/lib/almanac/libchdb.so") // where the binary looks: internal/embedded
 			}
 			slices.Sort(got)
 			slices.Sort(want)
