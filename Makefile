@@ -279,7 +279,7 @@ compat: setup ## The parts of another build (COMPAT_BASE, a commit) and of this 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_OTHER_BUILD="$$dir/almanac" go test -count 1 -timeout 60m -run '^(TestCompatible|TestAcrossFormats)' -v ./cmd/almanac
 
 hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages|TestSlowReadersOfEveryRoute' -v ./integration/inputs
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages|TestSlowReadersOfEveryRoute|TestWrongTokens' -v ./integration/inputs
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_HOSTILE=all go test -count 1 -timeout 10m -run '^TestReplacedWhileAClientSends$$' -v ./cmd/almanac
 
 tenants: setup ## Two tenants of one topic by token: 10,000 random requests of the one, none of which shows the other
