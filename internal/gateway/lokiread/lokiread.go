@@ -130,7 +130,7 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			fail(w, badRequest("the form cannot be read: %v", err))
 			return
 		}
-		free, err := a.slots.Take(request.HolderOf(r))
+		free, err := a.slots.Queue(r.Context(), request.HolderOf(r))
 		if err != nil {
 			fail(w, busy(err))
 			return

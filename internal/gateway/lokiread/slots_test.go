@@ -5,47 +5,58 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 )
 
-// A client that has all queries that one may have is refused more, and another is let in beside it. Tails that are open take none.
+// A client that has all queries that one may have waits for more, and is refused after a while; another is let in beside it. Tails that are open take none.
 func TestOneClientLeavesSlots(t *testing.T) {
 	t.Parallel()
-	shares := 0
-	a := New(Config{OnLimit: func(_, why string) {
-		if why == request.LimitShare {
-			shares++
+	synctest.Test(t, func(t *testing.T) {
+		shares := 0
+		a := New(Config{OnLimit: func(_, why string) {
+			if why == request.LimitShare {
+				shares++
+			}
+		}})
+		mux := http.NewServeMux()
+		a.Add(mux)
+		ask := func(who string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequestWithContext(access.With(t.Context(), &access.Principal{Name: who, Grants: []access.Grant{{Role: access.RoleRead, Topics: []string{access.Every}}}}), http.MethodGet, Path+"status/buildinfo", nil))
+			return w
 		}
-	}})
-	mux := http.NewServeMux()
-	a.Add(mux)
-	ask := func(who string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, httptest.NewRequestWithContext(access.With(t.Context(), &access.Principal{Name: who, Grants: []access.Grant{{Role: access.RoleRead, Topics: []string{access.Every}}}}), http.MethodGet, Path+"status/buildinfo", nil))
-		return w
-	}
-	if _, err := a.tails.TakeSome("a", maxFollowed); err != nil {
-		t.Fatal(err)
-	}
-	for range maxQueries {
-		if _, err := a.slots.Take("a"); err != nil {
+		if _, err := a.tails.TakeSome("a", maxFollowed); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if w := ask("a"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "8 queries of LogQL are under way; ask again in a second") || shares != 1 {
-		t.Errorf("more than its share: %d %s, counted %d", w.Code, w.Body, shares)
-	}
-	for range maxQueries { // each of which gives its slot back
-		if w := ask("b"); w.Code != http.StatusOK {
-			t.Errorf("another client: %d %s", w.Code, w.Body)
+		var free func()
+		for range maxQueries {
+			var err error
+			if free, err = a.slots.Take("a"); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if _, err := a.tails.Take("a"); err == nil {
-		t.Error("it follows more topics than one may")
-	}
-	if _, err := a.tails.TakeSome("b", maxFollowed/4); err != nil {
-		t.Errorf("another follows none beside it: %v", err)
-	}
+		began := time.Now()
+		if w := ask("a"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "8 queries of LogQL are under way; ask again in a second") || shares != 1 || time.Since(began) != request.QueueWait {
+			t.Errorf("more than its share: %d %s, counted %d, after %s", w.Code, w.Body, shares, time.Since(began))
+		}
+		for range maxQueries { // each of which gives its slot back
+			if w := ask("b"); w.Code != http.StatusOK {
+				t.Errorf("another client: %d %s", w.Code, w.Body)
+			}
+		}
+		if _, err := a.tails.Take("a"); err == nil {
+			t.Error("it follows more topics than one may")
+		}
+		if _, err := a.tails.TakeSome("b", maxFollowed/4); err != nil {
+			t.Errorf("another follows none beside it: %v", err)
+		}
+		time.AfterFunc(request.QueueWait-time.Second, free) // one of its own ends in time
+		if w := ask("a"); w.Code != http.StatusOK {
+			t.Errorf("one that waited: %d %s", w.Code, w.Body)
+		}
+	})
 }

@@ -106,7 +106,7 @@ func (a *API) open(ctx context.Context, r *http.Request, scope logql.Scope) (*lo
 		}
 		req.Delay = time.Duration(s) * time.Second
 	}
-	free, err := a.slots.Take(request.HolderOf(r))
+	free, err := a.slots.Queue(ctx, request.HolderOf(r))
 	if err != nil {
 		return nil, busy(err)
 	}

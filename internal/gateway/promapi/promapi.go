@@ -143,7 +143,7 @@ func (a *API) handle(to route) http.HandlerFunc {
 			fail(w, badData("the form cannot be read: %v", err))
 			return
 		}
-		free, err := a.slots.Take(request.HolderOf(r))
+		free, err := a.slots.Queue(r.Context(), request.HolderOf(r))
 		if err != nil {
 			fail(w, &refusal{http.StatusServiceUnavailable, "unavailable", err.Error() + "; ask again in a second"})
 			return

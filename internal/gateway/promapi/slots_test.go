@@ -5,38 +5,49 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 )
 
-// A client that has all queries that one may have is refused more, and another is let in beside it.
+// A client that has all queries that one may have waits for more, and is refused after a while; another is let in beside it.
 func TestOneClientLeavesSlots(t *testing.T) {
 	t.Parallel()
-	shares := 0
-	a := New(Config{Topic: "metrics", OnLimit: func(_, why string) {
-		if why == request.LimitShare {
-			shares++
+	synctest.Test(t, func(t *testing.T) {
+		shares := 0
+		a := New(Config{Topic: "metrics", OnLimit: func(_, why string) {
+			if why == request.LimitShare {
+				shares++
+			}
+		}})
+		mux := http.NewServeMux()
+		a.Add(mux)
+		ask := func(who string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequestWithContext(access.With(t.Context(), &access.Principal{Name: who, Grants: []access.Grant{{Role: access.RoleRead, Topics: []string{access.Every}}}}), http.MethodGet, Path+"status/buildinfo", nil))
+			return w
 		}
-	}})
-	mux := http.NewServeMux()
-	a.Add(mux)
-	ask := func(who string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, httptest.NewRequestWithContext(access.With(t.Context(), &access.Principal{Name: who, Grants: []access.Grant{{Role: access.RoleRead, Topics: []string{access.Every}}}}), http.MethodGet, Path+"status/buildinfo", nil))
-		return w
-	}
-	for range maxQueries {
-		if _, err := a.slots.Take("a"); err != nil {
-			t.Fatal(err)
+		var free func()
+		for range maxQueries {
+			var err error
+			if free, err = a.slots.Take("a"); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if w := ask("a"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "8 queries of PromQL are under way; ask again in a second") || shares != 1 {
-		t.Errorf("more than its share: %d %s, counted %d", w.Code, w.Body, shares)
-	}
-	for range maxQueries { // each of which gives its slot back
-		if w := ask("b"); w.Code != http.StatusOK {
-			t.Errorf("another client: %d %s", w.Code, w.Body)
+		began := time.Now()
+		if w := ask("a"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "8 queries of PromQL are under way; ask again in a second") || shares != 1 || time.Since(began) != request.QueueWait {
+			t.Errorf("more than its share: %d %s, counted %d, after %s", w.Code, w.Body, shares, time.Since(began))
 		}
-	}
+		for range maxQueries { // each of which gives its slot back
+			if w := ask("b"); w.Code != http.StatusOK {
+				t.Errorf("another client: %d %s", w.Code, w.Body)
+			}
+		}
+		time.AfterFunc(request.QueueWait-time.Second, free) // one of its own ends in time
+		if w := ask("a"); w.Code != http.StatusOK {
+			t.Errorf("one that waited: %d %s", w.Code, w.Body)
+		}
+	})
 }

@@ -30,15 +30,24 @@ type Slots struct {
 
 	mu     sync.Mutex
 	shares *shares
+	queued *shares       // of the places to wait in (Queue)
 	freed  chan struct{} // closed and renewed when a slot is given back
 }
+
+const (
+	// QueueWait is how long a read waits for a slot: a page of Grafana asks for all of its panels at once, and gives up after half a
+	// minute.
+	QueueWait = 10 * time.Second
+	// maxQueued wait at once. Each holds its form, of 1 MiB at most.
+	maxQueued = 32
+)
 
 // NewSlots returns n slots for what is named in the plural. onLimit may be nil.
 func NewSlots(what string, n int, onLimit OnLimit) *Slots {
 	if onLimit == nil {
 		onLimit = func(string, string) {}
 	}
-	return &Slots{what: what, onLimit: onLimit, shares: sharesOf(n), freed: make(chan struct{})}
+	return &Slots{what: what, onLimit: onLimit, shares: sharesOf(n), queued: sharesOf(maxQueued), freed: make(chan struct{})}
 }
 
 // WithOthers returns how many slots there must be for one client to have each of them while no other asks: a third more.
@@ -97,6 +106,31 @@ func (s *Slots) Wait(ctx context.Context, holder string, most time.Duration) (fr
 			return nil, s.refused(busy)
 		}
 	}
+}
+
+// Queue is Wait for QueueWait, of a few at once, of which one client leaves some: one more is refused at once.
+func (s *Slots) Queue(ctx context.Context, holder string) (free func(), err error) {
+	free, _, busy := s.try(holder, 1)
+	if busy == nil {
+		return free, nil
+	}
+	if !s.queue(holder) {
+		return nil, s.refused(busy)
+	}
+	defer s.unqueue(holder)
+	return s.Wait(ctx, holder, QueueWait)
+}
+
+func (s *Slots) queue(holder string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued.take(holder, 1)
+}
+
+func (s *Slots) unqueue(holder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queued.giveBack(holder, 1)
 }
 
 // try gives slots, or what says when to try again.

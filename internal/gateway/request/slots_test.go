@@ -85,6 +85,61 @@ func TestSlotsWait(t *testing.T) {
 	})
 }
 
+// Reads wait for a slot, a few of them, of which one client leaves others some: who would be one more hears at once that there is none.
+func TestSlotsQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := 0
+		s := NewSlots("reads", WithOthers(1), func(string, string) { refused++ })
+		first, err := s.Queue(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began, gone := time.Now(), make(chan error)
+		const queue = maxQueued * 3 / 4
+		for range queue {
+			go func() {
+				free, err := s.Queue(t.Context(), "a")
+				if err == nil {
+					defer free()
+				}
+				gone <- err
+			}()
+		}
+		synctest.Wait() // all of them wait
+		if _, err := s.Queue(t.Context(), "a"); !errors.As(err, new(*BusyError)) || time.Since(began) != 0 || refused != 1 {
+			t.Errorf("one more that waits: %v after %s, %d refused", err, time.Since(began), refused)
+		}
+		other, err := s.Queue(t.Context(), "b")
+		if err != nil {
+			t.Errorf("another client: %v", err)
+		}
+		other()
+		<-time.After(QueueWait / 2)
+		first() // each gives its slot to the next
+		for range queue {
+			if err := <-gone; err != nil {
+				t.Errorf("one that waits: %v after %s", err, time.Since(began))
+			}
+		}
+		if time.Since(began) != QueueWait/2 {
+			t.Errorf("they had their slots after %s", time.Since(began))
+		}
+		again, err := s.Queue(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again()
+		began = time.Now()
+		if _, err := s.Queue(t.Context(), "a"); !errors.As(err, new(*BusyError)) || time.Since(began) != QueueWait || refused != 2 {
+			t.Errorf("in vain: %v after %s, %d refused", err, time.Since(began), refused)
+		}
+		if s.queued.taken != 0 {
+			t.Errorf("%d wait in the end", s.queued.taken)
+		}
+	})
+}
+
 // A token is a holder wherever it asks from; without one it is an address, or a /64, and all programs of this machine are one.
 func TestHolderOf(t *testing.T) {
 	t.Parallel()
