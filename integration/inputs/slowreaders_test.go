@@ -42,7 +42,7 @@ func TestSlowReadersOfEveryRoute(t *testing.T) {
 		t.Logf("%d files may be open: %d slow clients", files.Cur, count)
 	}
 	other := writesAndReads("other")
-	other.Grants = append(other.Grants, access.Grant{Role: access.RoleSQL, Topics: []string{access.Every}})
+	other.Grants = append(other.Grants, access.Grant{Role: access.RoleSQL})
 	file, secrets := secretsOf(t, other)
 	t.Setenv("ALMANAC_TOKENS_FILE", file)
 	n := up(t)
