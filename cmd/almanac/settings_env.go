@@ -47,8 +47,8 @@ func checkEnvironment(environ []string, strict bool) error {
 		}
 		name, _, _ := strings.Cut(text, "=")
 		lower := strings.ToLower(name)
-		k := findKey(strings.TrimSuffix(lower, "_file"))
-		if k != nil && (k.secret || !strings.HasSuffix(lower, "_file")) {
+		secret, inFile := strings.CutSuffix(lower, "_file")
+		if k := findKey(secret); findKey(lower) != nil || inFile && k != nil && k.secret {
 			continue
 		}
 		if near := suggestion(name, variables(), envPrefix); near != "" || strict {

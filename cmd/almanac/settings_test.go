@@ -150,3 +150,17 @@ func TestPasswordsInFlags(t *testing.T) {
 	}
 	contains(t, b.ok("", "sink", "--help"), "ALMANAC_CLICKHOUSE_FILE", "ALMANAC_NATS_FILE")
 }
+
+// The variable of every setting is one that is known, and so is that of the file of each that is a secret; no other ends so.
+func TestEverySettingHasItsVariable(t *testing.T) {
+	t.Parallel()
+	for i := range keys {
+		k := &keys[i]
+		if err := checkEnvironment([]string{k.env() + "=x"}, true); err != nil {
+			t.Errorf("%s: %v", k.name, err)
+		}
+		if err := checkEnvironment([]string{k.env() + "_FILE=x"}, true); (err == nil) != (k.secret || findKey(k.name+"_file") != nil) {
+			t.Errorf("the file of %s, which is a secret: %t: %v", k.name, k.secret, err)
+		}
+	}
+}
