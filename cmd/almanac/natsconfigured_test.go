@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +92,22 @@ func (c *configured) without(user, filter string) {
 			c.t.Fatalf("%s has no right to %s", user, filter)
 		}
 		return before + "user: " + user + "\n" + strings.ReplaceAll(own, quoted, "") + "subscribe {" + others
+	})
+	c.reload()
+}
+
+// deaf takes a line away from what a user may subscribe to and answer, while the server runs.
+func (c *configured) deaf(user, line string) {
+	c.t.Helper()
+	c.write(func(text string) string {
+		before, rest, ok := strings.Cut(text, "user: "+user+"\n")
+		publishes, rest, ok2 := strings.Cut(rest, "subscribe {")
+		own, others, ok3 := strings.Cut(rest, "\n      }\n")
+		left := regexp.MustCompile("(?m)^ *"+regexp.QuoteMeta(line)+"\n").ReplaceAllString(own, "")
+		if !ok || !ok2 || !ok3 || left == own {
+			c.t.Fatalf("%s has no line %s", user, line)
+		}
+		return before + "user: " + user + "\n" + publishes + "subscribe {" + left + "\n      }\n" + others
 	})
 	c.reload()
 }
