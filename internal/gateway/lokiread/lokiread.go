@@ -130,14 +130,14 @@ func (a *API) handle(f serve) http.HandlerFunc {
 			fail(w, badRequest("the form cannot be read: %v", err))
 			return
 		}
-		free, err := a.slots.Queue(r.Context(), request.HolderOf(r))
+		allowed, stop := a.whileAllowed(r.Context(), who, scope)
+		defer stop()
+		free, err := a.slots.Queue(allowed, request.HolderOf(r))
 		if err != nil {
 			fail(w, busy(err))
 			return
 		}
 		defer free()
-		allowed, stop := a.whileAllowed(r.Context(), who, scope)
-		defer stop()
 		ctx, cancel := context.WithTimeout(allowed, maxTime)
 		defer cancel()
 		answer, err := f(r.WithContext(ctx), scope)
@@ -152,9 +152,15 @@ func (a *API) handle(f serve) http.HandlerFunc {
 	}
 }
 
-// busy refuses for now.
+// busy is why a request got no slot: all are taken, or its right ended while it waited.
 func busy(err error) error {
-	return &refusal{http.StatusServiceUnavailable, err.Error() + "; ask again in a second"}
+	switch {
+	case errors.As(err, new(*request.BusyError)):
+		return &refusal{http.StatusServiceUnavailable, err.Error() + "; ask again in a second"}
+	case errors.Is(err, access.ErrUnauthenticated):
+		return &refusal{http.StatusUnauthorized, err.Error()}
+	}
+	return err
 }
 
 // whileAllowed returns a context that has the row limit of who asks, and ends when the right changes.

@@ -24,9 +24,12 @@ func TestOneClientLeavesSlots(t *testing.T) {
 		}})
 		mux := http.NewServeMux()
 		a.Add(mux)
+		var gone error // what has become of its token
 		ask := func(who string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, httptest.NewRequestWithContext(access.With(t.Context(), &access.Principal{Name: who, Grants: []access.Grant{{Role: access.RoleRead, Topics: []string{access.Every}}}}), http.MethodGet, Path+"status/buildinfo", nil))
+			p := &access.Principal{Name: who, Grants: []access.Grant{{Role: access.RoleRead, Topics: []string{access.Every}}}}
+			p.Now = func() (*access.Principal, error) { return p, gone }
+			mux.ServeHTTP(w, httptest.NewRequestWithContext(access.With(t.Context(), p), http.MethodGet, Path+"status/buildinfo", nil))
 			return w
 		}
 		if _, err := a.tails.TakeSome("a", maxFollowed); err != nil {
@@ -54,6 +57,11 @@ func TestOneClientLeavesSlots(t *testing.T) {
 		if _, err := a.tails.TakeSome("b", maxFollowed/4); err != nil {
 			t.Errorf("another follows none beside it: %v", err)
 		}
+		began, gone = time.Now(), access.ErrUnauthenticated
+		if w := ask("a"); w.Code != http.StatusUnauthorized || time.Since(began) > 2*time.Second {
+			t.Errorf("one whose token is removed while it waits: %d %s, after %s", w.Code, w.Body, time.Since(began))
+		}
+		gone = nil
 		time.AfterFunc(request.QueueWait-time.Second, free) // one of its own ends in time
 		if w := ask("a"); w.Code != http.StatusOK {
 			t.Errorf("one that waited: %d %s", w.Code, w.Body)

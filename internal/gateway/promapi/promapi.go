@@ -143,12 +143,6 @@ func (a *API) handle(to route) http.HandlerFunc {
 			fail(w, badData("the form cannot be read: %v", err))
 			return
 		}
-		free, err := a.slots.Queue(r.Context(), request.HolderOf(r))
-		if err != nil {
-			fail(w, &refusal{http.StatusServiceUnavailable, "unavailable", err.Error() + "; ask again in a second"})
-			return
-		}
-		defer free()
 		allowed, stop := request.WhileAllowed(r.Context(), func(now *access.Principal) error {
 			if now.Where != who.Where {
 				return access.ErrUnauthenticated // it asks again, within the limit of now
@@ -156,6 +150,12 @@ func (a *API) handle(to route) http.HandlerFunc {
 			return a.may(now, topic, to.ruling)
 		})
 		defer stop()
+		free, err := a.slots.Queue(allowed, request.HolderOf(r))
+		if err != nil {
+			fail(w, queued(err))
+			return
+		}
+		defer free()
 		r = r.WithContext(filter.WithLimit(allowed, who.Where)) // every read below is of series by filters
 		ctx, cancel, err := limited(r)
 		if err != nil {
@@ -164,10 +164,24 @@ func (a *API) handle(to route) http.HandlerFunc {
 		}
 		defer cancel()
 		err = to.serve(a, r.WithContext(ctx), topic, func(all answer) error { return write(w, &all) })
+		if lost := request.Lost(allowed); err != nil && lost != nil {
+			err = queued(lost)
+		}
 		if err != nil {
 			fail(w, err)
 		}
 	}
+}
+
+// queued is why a request got no slot: all are taken, or its right ended while it waited.
+func queued(err error) error {
+	switch {
+	case errors.As(err, new(*request.BusyError)):
+		return &refusal{http.StatusServiceUnavailable, "unavailable", err.Error() + "; ask again in a second"}
+	case errors.Is(err, access.ErrUnauthenticated):
+		return &refusal{http.StatusUnauthorized, "unauthorized", err.Error()}
+	}
+	return err
 }
 
 // may returns why who asks may not read a topic; whole: all of its rows, since the count of a rule tells of each.
