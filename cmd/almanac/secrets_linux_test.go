@@ -205,7 +205,13 @@ func TestSecretsOfAnUp(t *testing.T) {
 	}
 	finds("config show", []byte(b.ok("", "config", "show", "-o", "json")))
 	finds("the log", []byte(s.stderr()))
-	children := 0
+	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It has what it was given there, which the operator chose, and nothing of what it made.
+	finds("its environment", bytes.ReplaceAll(bytes.ReplaceAll(own, []byte(marked(mark)["token"]), nil), []byte(mark), nil))
+	children, engines := 0, 0
 	processes, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		t.Fatal(err)
@@ -229,11 +235,14 @@ func TestSecretsOfAnUp(t *testing.T) {
 				if err == nil {
 					finds(dir+"/"+name, text)
 				}
+				if name == "cmdline" && bytes.Contains(text, []byte(embedded.EngineCommand)) {
+					engines++
+				}
 			}
 		}
 	}
-	if children == 0 {
-		t.Error("no child was found")
+	if children == 0 || engines == 0 {
+		t.Errorf("%d children were found, %d of them an engine", children, engines)
 	}
 	cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.cmd.Process.Pid))
 	if err != nil {
