@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +84,33 @@ func TestClickHouseUsersKnowTheTablesOfTheServer(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// One right is taken away at a time: that one is named, and no other. One who has all is asked for once.
+func TestMissingGrantIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, u := range access.ClickHouseUsers() {
+		rights := u.Rights("almanac")
+		for _, gone := range append(rights, access.TableGrant{}) {
+			asked, line := 0, gone.Rights+" ON "+gone.On
+			got, err := u.Lacks("almanac", func(rights string) (bool, error) {
+				asked++
+				return !slices.Contains(strings.Split(rights, ", "), line), nil
+			})
+			var want []string
+			if gone.On != "" {
+				want = []string{line}
+			}
+			if err != nil || !slices.Equal(got, want) || gone.On == "" && asked != 1 {
+				t.Errorf("%s without %s lacks %v, %v, asked %d times", u.Name, line, got, err, asked)
+			}
+		}
+		if len(rights) == 0 {
+			t.Errorf("%s has no rights", u.Name)
+		}
+	}
+	if access.ClickHouseUserOf(access.UserSink).Name != access.UserSink || access.ClickHouseUserOf("mallory") != nil {
+		t.Error("accounts by their names")
 	}
 }

@@ -60,6 +60,7 @@ func (c *check) account(ctx context.Context) {
 		}
 		return err
 	}
+	c.readerRights(ctx)
 	if err := ask("SELECT count() FROM " + sql.QuotedTable(c.db.Database, schemas.ViewShards)); err != nil {
 		c.result("SQL account", err, "", "")
 		return

@@ -1,9 +1,9 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/almanac-events/almanac/internal/access"
@@ -46,7 +46,11 @@ func (c *check) gatewayTables(ctx context.Context) {
 
 // rightsOf looks whether the account that a connection has may do what one of Almanac's table may.
 func (c *check) rightsOf(ctx context.Context, db *tables.DB, name string, user *access.ClickHouseUser) {
-	missing, err := lacking(user.Rights(db.Database), func(r access.TableGrant) (bool, error) { return db.Has(ctx, r.Rights, r.On) })
+	c.lacks(name, user, func(rights string) (bool, error) { return db.Has(ctx, rights) })
+}
+
+func (c *check) lacks(name string, user *access.ClickHouseUser, has func(rights string) (bool, error)) {
+	missing, err := user.Lacks(c.db.Database, has)
 	switch {
 	case err != nil:
 		c.result("ClickHouse account", err, "", "")
@@ -58,23 +62,14 @@ func (c *check) rightsOf(ctx context.Context, db *tables.DB, name string, user *
 	}
 }
 
-// lacking lists the rights that an account does not have.
-func lacking(rights []access.TableGrant, has func(access.TableGrant) (bool, error)) (missing []string, err error) {
-	for _, r := range rights {
-		ok, err := has(r)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			missing = append(missing, r.Rights+" ON "+r.On)
-		}
-	}
-	return missing, nil
+// readerRights looks at the account that people's SQL runs under: the reader's rights, by whatever name it has.
+func (c *check) readerRights(ctx context.Context) {
+	c.lacks(c.cfg.ReaderUser, access.ClickHouseUserOf(access.UserReader), func(rights string) (bool, error) {
+		return c.db.HasAs(ctx, c.cfg.ReaderUser, c.cfg.ReaderPassword, rights)
+	})
 }
 
-// workOf is the account of Almanac's that one has the work of.
+// workOf is the account of Almanac's that one has the work of: its namesake, else the operator.
 func workOf(name string) *access.ClickHouseUser {
-	users := access.ClickHouseUsers()
-	i := slices.IndexFunc(users, func(u access.ClickHouseUser) bool { return u.Name == name })
-	return &users[max(i, 0)] // the operator is the first
+	return cmp.Or(access.ClickHouseUserOf(name), access.ClickHouseUserOf(access.UserOperator))
 }

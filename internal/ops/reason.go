@@ -12,7 +12,7 @@ const (
 	Draining   Word = "draining"        // a signal asked it to stop
 	Away       Word = "server_away"     // NATS or ClickHouse does not answer
 	Unaccepted Word = "account_refused" // NATS or ClickHouse refuses the account
-	RightGone  Word = "right_missing"   // the user of NATS may not do what the process needs
+	RightGone  Word = "right_missing"   // a user of NATS or an account of ClickHouse may not do what the process needs
 	StreamFull Word = "stream_full"     // EVENTS has no room
 	DiskFull   Word = "disk_full"       // NATS stores nothing for want of room on its disk
 	Stalled    Word = "stalled"         // events are sent, and nothing acknowledges them
@@ -28,7 +28,7 @@ var Words = []struct {
 	{Draining, "a signal asked it to stop"},
 	{Away, "NATS or ClickHouse does not answer"},
 	{Unaccepted, "NATS or ClickHouse refuses the account of the process, or its password"},
-	{RightGone, "the user of NATS may not do something that the process needs"},
+	{RightGone, "the user of NATS or an account of ClickHouse may not do something that the process needs"},
 	{StreamFull, "the stream EVENTS has no room for more"},
 	{DiskFull, "NATS stores nothing, because its disk is full or failing"},
 	{Stalled, "events are sent to NATS and are not acknowledged"},

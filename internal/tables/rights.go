@@ -2,7 +2,10 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 )
 
 // CurrentUser is the account of the connection.
@@ -22,11 +25,24 @@ func (db *DB) Accepts(ctx context.Context, user, password string) error {
 	return body.Close()
 }
 
-// Has reports whether the account has a right on tables, both as GRANT takes them.
-func (db *DB) Has(ctx context.Context, right, on string) (bool, error) {
+// Has reports whether the account has all of some rights, as GRANT takes them: SELECT ON a, INSERT ON b.
+func (db *DB) Has(ctx context.Context, rights string) (bool, error) {
 	var n uint8
-	if err := Refusal(db.conn.QueryRow(ctx, "CHECK GRANT "+right+" ON "+on).Scan(&n)); err != nil {
-		return false, fmt.Errorf("the right %s on %s: %w", right, on, err)
+	if err := Refusal(db.conn.QueryRow(ctx, checkGrant+rights).Scan(&n)); err != nil {
+		return false, fmt.Errorf("the rights %s: %w", rights, err)
 	}
 	return n == 1, nil
 }
+
+// HasAs is Has of another account.
+func (db *DB) HasAs(ctx context.Context, user, password, rights string) (has bool, err error) {
+	body, err := db.Select(ctx, &Select{SQL: checkGrant + rights, User: user, Password: password})
+	if err != nil {
+		return false, fmt.Errorf("the rights %s of %s: %w", rights, user, err)
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(body, 16))
+	return strings.TrimSpace(string(text)) == "1", err
+}
+
+const checkGrant = "CHECK GRANT "
