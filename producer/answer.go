@@ -42,12 +42,18 @@ const (
 // ingest queue full.
 const codeTooManyRequests jetstream.ErrorCode = 10167
 
+// What an answer without a stream means: on a server alone, and on servers that elect.
+var (
+	errNoStream = fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsLanes)
+	errNoLeader = fmt.Errorf("%w: %s has no leader now; sending it again", ErrNotStored, schemas.StreamEvents)
+)
+
 // answerOf reads a JetStream publish answer. had is the sequence of the message of that id
 // that the stream had already, or 0.
 func answerOf(m *nats.Msg) (v outcome, had uint64, err error) {
 	// An answer without a body and with this status: no stream took the message.
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
-		return again, 0, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsLanes)
+		return again, 0, errNoStream
 	}
 	var a struct {
 		Stream string              `json:"stream"`

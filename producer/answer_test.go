@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func TestAnswerOf(t *testing.T) {
@@ -80,9 +82,14 @@ func TestWaits(t *testing.T) {
 			t.Errorf("retryWait(%d, %v) = %s, want %s", c.attempts, c.r, got, c.want)
 		}
 	}
-	for attempts, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 500: 8 * time.Second} {
-		if got := ackWait(time.Second, attempts, 0); got != want {
-			t.Errorf("ackWait(%d) = %s, want %s", attempts, got, want)
+	for same, waits := range map[time.Duration]map[int]time.Duration{
+		0:                {1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 500: 8 * time.Second},
+		schemas.Election: {1: time.Second, 2: time.Second, 11: time.Second, 12: 2 * time.Second, 14: 8 * time.Second, 500: 8 * time.Second},
+	} {
+		for attempts, want := range waits {
+			if got := ackWait(time.Second, same, attempts, 0); got != want {
+				t.Errorf("ackWait(%d), the same for %s: %s, want %s", attempts, same, got, want)
+			}
 		}
 	}
 }

@@ -145,8 +145,8 @@ type Config struct {
 	Linger time.Duration
 
 	// AckTimeout is how long an answer may take before the frame is sent again.
-	// It doubles with each attempt, up to eightfold. Default DefaultAckTimeout;
-	// at least 10 ms.
+	// It doubles with each attempt, up to eightfold; where servers elect, not before
+	// an election would be over. Default DefaultAckTimeout; at least 10 ms.
 	AckTimeout time.Duration
 
 	// Hooks tell the application what happens.

@@ -75,11 +75,9 @@ func connectSpooling(ctx context.Context, url string, cfg Config) (*Producer, er
 	return p, nil
 }
 
-// Of the connection Connect makes. A peer that vanished without a word is found
-// after two unanswered pings, and one write waits no longer than an answer may.
+// Of the connection Connect makes. One write waits no longer than an answer may.
 const (
-	dialTimeout  = 2 * time.Second
-	pingInterval = 3 * time.Second
+	dialTimeout = 2 * time.Second
 	// A server is back within a second or so of a crash, and what is logged
 	// meanwhile waits in the buffer; the jitter keeps many producers apart.
 	reconnectWait = 250 * time.Millisecond
@@ -92,11 +90,10 @@ func dial(ctx context.Context, url string, cfg Config, deny context.CancelCauseF
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, time.Second),
-		nats.ReconnectBufSize(-1), // the producer keeps frames itself, and knows which
-		nats.PingInterval(pingInterval),
-		nats.MaxPingsOutstanding(2),
+		nats.ReconnectBufSize(-1),   // the producer keeps frames itself, and knows which
 		nats.IgnoreAuthErrorAbort(), // credentials that are refused for a while must not end it for good
 		nats.FlusherTimeout(DefaultAckTimeout),
+		schemas.Liveness,
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			cfg.Hooks.OnError(fmt.Errorf("nats: %w", err))
 		}),

@@ -171,7 +171,11 @@ func (l *lane) nextSend(now time.Time, room int) *laneFrame {
 	if f.attempts++; f.attempts == 1 {
 		f.sent = now
 	}
-	f.due = now.Add(ackWait(l.p.cfg.AckTimeout, f.attempts, random()))
+	same := time.Duration(0)
+	if f.attempts > 1 && l.p.elects() {
+		same = schemas.Election
+	}
+	f.due = now.Add(ackWait(l.p.cfg.AckTimeout, same, f.attempts, random()))
 	return f
 }
 

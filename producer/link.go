@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -49,11 +50,17 @@ func (n *natsLink) start(s *sender) {
 			return
 		}
 		v, had, err := answerOf(m)
+		if errors.Is(err, errNoStream) && n.elects() {
+			err = errNoLeader
+		}
 		s.answered(answer{lane: lane, seq: seq, outcome: v, had: had, err: err})
 	})
 	// Where an account may not, the topic is looked at from time to time alone.
 	n.topic, _ = n.nc.Subscribe(schemas.KVSubject(schemas.TopicKey(s.p.topic.Name)), func(*nats.Msg) { s.p.look(false) })
 }
+
+// elects reports whether there are several servers, which may be without a leader for a while.
+func (n *natsLink) elects() bool { return schemas.Elects(n.nc) }
 
 func (n *natsLink) publish(l *lane, f *laneFrame) error {
 	topic := l.p.topic.Name

@@ -2,7 +2,9 @@ package producer
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/producer/spool"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
@@ -123,5 +126,51 @@ func TestOutageBeyondTheDuplicateWindow(t *testing.T) {
 				e.must(p.Close(e.ctx()))
 			})
 		}
+	}
+}
+
+// A frame that finds no stream is sent again until there is one. On servers that elect it is said to be an election.
+func TestNoStreamTakesAFrame(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		also string // another server of the URL, which is away
+		says string
+	}{
+		"a server alone":     {says: "no stream takes " + schemas.SubjectsLanes},
+		"servers that elect": {also: ",nats://127.0.0.1:1", says: schemas.StreamEvents + " has no leader now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t, app)
+			said := make(chan string, 100)
+			p, err := Connect(e.ctx(), e.srv.ClientURL()+c.also, Config{
+				Topic: "app", Policy: Block, AckTimeout: 100 * time.Millisecond, Stderr: io.Discard, NATS: []nats.Option{nats.DontRandomize(), nats.Timeout(20 * time.Second)},
+				Hooks: Hooks{OnError: func(err error) {
+					select {
+					case said <- err.Error():
+					default:
+					}
+				}},
+			})
+			e.must(err)
+			stream, err := e.js.Stream(e.ctx(), schemas.StreamEvents)
+			e.must(err)
+			e.must(e.js.DeleteStream(e.ctx(), schemas.StreamEvents))
+			p.Log(Event{UserID: user(1)})
+			ctx := e.ctx()
+			for heard := ""; !strings.Contains(heard, c.says); {
+				select {
+				case heard = <-said:
+				case <-ctx.Done():
+					t.Fatalf("it never says %q, last %q", c.says, heard)
+				}
+			}
+			_, err = e.js.CreateStream(e.ctx(), stream.CachedInfo().Config)
+			e.must(err)
+			e.must(p.Close(e.ctx()))
+			if s := p.Stats(); s.Stored != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
 	}
 }

@@ -42,6 +42,7 @@ type Producer struct {
 	laneByID   bool // the topic's lanes are cut by the events' ids
 	once       bool // the topic has events once: a frame has an id at most schemas.MaxSameIDs times
 
+	elects     func() bool  // there are several servers, which may be without a leader for a while
 	spool      *spool.Spool // nil under every policy but Spool
 	confirmed  atomic.Bool  // the registry has the topic as it is here
 	replayed   atomic.Uint64
@@ -236,8 +237,10 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	if cfg.Now != nil {
 		p.now = func() int64 { return cfg.Now().UnixNano() }
 	}
+	p.elects = func() bool { return false }
 	p.server.now, p.server.woken = p.now, make(chan struct{}, 1)
 	if n, ok := link.(*natsLink); ok {
+		p.elects = n.elects
 		p.server.ask = askTimeOf(n.nc)
 		p.watch = removalWatch{ask: goneOf(n.nc, &p.topic), word: make(chan bool, 1)}
 	}

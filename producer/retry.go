@@ -26,9 +26,11 @@ func retryWait(attempts int, r float64) time.Duration {
 }
 
 // ackWait is how long a frame waits for its answer, doubling from base to eight
-// times base, plus up to a tenth.
-func ackWait(base time.Duration, attempts int, r float64) time.Duration {
-	d := base * time.Duration(min(1<<min(max(attempts-1, 0), 16), maxAckFactor))
+// times base, plus up to a tenth. Before it doubles it stays the same for a time:
+// servers that elect drop what comes meanwhile, and are not slow.
+func ackWait(base, same time.Duration, attempts int, r float64) time.Duration {
+	doubled := max(attempts-1-int(same/base), 0)
+	d := base * time.Duration(min(1<<min(doubled, 16), maxAckFactor))
 	return d + time.Duration(r*float64(d/10))
 }
 

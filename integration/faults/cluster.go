@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -133,7 +134,7 @@ func (p Plan) withDefaults() Plan {
 // setup connects the test itself, past all proxies, and makes streams and topic.
 func (h *Cluster) setup() {
 	h.t.Helper()
-	nc, err := nats.Connect(h.natsURL, nats.Name("checker"), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := streams.Connect(h.natsURL, append(streams.Lasting("checker"), nats.ReconnectWait(50*time.Millisecond))...)
 	if err != nil {
 		h.t.Fatal(err)
 	}

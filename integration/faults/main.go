@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 // Main runs the tests, or, in a process that a Cluster started, the part it is meant to be.
@@ -102,11 +103,10 @@ func note(format string, a ...any) {
 func dial(ctx context.Context, spec Spec) (*nats.Conn, error) {
 	var nc *nats.Conn
 	err := until(ctx, time.Hour, 50*time.Millisecond, func(context.Context) (err error) {
-		nc, err = nats.Connect(spec.NATS, nats.Name(spec.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond),
-			nats.Timeout(2*time.Second), nats.PingInterval(3*time.Second), nats.MaxPingsOutstanding(2), nats.IgnoreAuthErrorAbort(),
+		nc, err = streams.Connect(spec.NATS, append(streams.Lasting(spec.Name),
 			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { note("nats: %v", err) }),
 			nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { note("nats: disconnected: %v", err) }),
-			nats.ReconnectHandler(func(*nats.Conn) { note("nats: connected again") }))
+			nats.ReconnectHandler(func(*nats.Conn) { note("nats: connected again") }))...)
 		return err
 	})
 	return nc, err

@@ -14,10 +14,10 @@ import (
 const DialTimeout = 2 * time.Second
 
 const (
-	// A server that vanished without a word is found after two unanswered pings; the
-	// client's own default would take six minutes.
-	pingInterval  = 3 * time.Second
 	reconnectWait = 250 * time.Millisecond
+	// writeTime bounds a write that a server alone does not take: as long as JetStream gives a batch, since its disk may
+	// be slow. Every other write of the connection waits with it, whatever its context.
+	writeTime = batchAlone
 	// syncQueueLen is how many messages one answer of a batched read may be ahead of
 	// its reader: JetStream gives at most 1,024. The client makes a new queue for
 	// every read, and its default of 65,536 is half a megabyte each time.
@@ -31,8 +31,8 @@ func Lasting(name string) []nats.Option {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.Timeout(DialTimeout),
-		nats.PingInterval(pingInterval),
-		nats.MaxPingsOutstanding(2),
+		nats.FlusherTimeout(writeTime),
+		schemas.Liveness,
 		nats.IgnoreAuthErrorAbort(), // credentials that are refused for a while must not end a router for good
 	}
 }

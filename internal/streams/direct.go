@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // end is how the server ended an answer.
@@ -23,23 +25,27 @@ type end struct {
 // answer without an end, is ErrCut.
 //
 // Servers that elect give a request to a replica that was frozen as well, for minutes: until its connections
-// count as dead. So where nothing came of an answer another is asked, which is twice as patient each time.
+// count as dead. So where nothing came of an answer another is asked, which is twice as patient each time. The first
+// few get the same time: with one frozen server of three, a ninth of the requests meets it twice in a row.
 func direct(ctx context.Context, js jetstream.JetStream, stream string, req getRequest, n int, f func(*Message) (more bool, err error)) (end, error) {
-	if !Elects(js.Conn()) {
+	if !schemas.Elects(js.Conn()) {
 		e, _, err := directOnce(ctx, js, stream, req, n, silence, f)
 		return e, err
 	}
 	began := time.Now()
-	for patient := askedAgain; ; patient = min(2*patient, silence) {
+	for patient, asked := askedAgain, 1; ; asked++ {
 		e, begun, err := directOnce(ctx, js, stream, req, n, patient, f)
 		if begun || !errors.Is(err, ErrCut) || ctx.Err() != nil || time.Since(began)+noLeaderPause >= elected {
 			return e, err
 		}
 		if errors.Is(err, nats.ErrNoResponders) {
-			patient = askedAgain / 2 // it did not wait
+			patient, asked = askedAgain, 0 // it did not wait
 			if err := wait(ctx, noLeaderPause); err != nil {
 				return e, err
 			}
+		}
+		if asked >= alike {
+			patient = min(2*patient, silence)
 		}
 	}
 }

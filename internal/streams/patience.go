@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 const (
@@ -20,8 +22,9 @@ const (
 	// question is asked again beside those that wait, and any answer will do: lanes went on 0.7 s after the new leader,
 	// where they had waited out 5 s. A server that is slow is asked the more.
 	askedAgain = 700 * time.Millisecond
-	// elected is how long an election may take. Two followed each other within 10 s when two servers died.
-	elected = 10 * time.Second
+	elected    = schemas.Election
+	// alike is how many replicas are asked for the same short time, before one that is slow is given more.
+	alike = 3
 	// noLeaderPause is how soon a server is asked again that answered that there is no leader.
 	noLeaderPause = 100 * time.Millisecond
 
@@ -31,14 +34,9 @@ const (
 	batchElected = 2 * time.Second
 )
 
-// Elects reports whether the servers of a connection elect leaders: there are several.
-func Elects(nc *nats.Conn) bool {
-	return nc.ConnectedClusterName() != "" || len(nc.Servers()) > 1 // the first is not known between two connections
-}
-
 // BatchWait is how long to wait for the answer to a batch before what became of it is read.
 func BatchWait(nc *nats.Conn) time.Duration {
-	if Elects(nc) {
+	if schemas.Elects(nc) {
 		return batchElected
 	}
 	return batchAlone
@@ -48,7 +46,7 @@ func BatchWait(nc *nats.Conn) time.Duration {
 // a server alone twice, those that elect as often as an election needs. It bounds each wait, since nats.go waits as
 // long as ctx when that has an end. ErrCut when no answer came.
 func Asked[T any](ctx context.Context, nc *nats.Conn, ask func(context.Context) (T, error)) (answer T, err error) {
-	if Elects(nc) {
+	if schemas.Elects(nc) {
 		return untilElected(ctx, ask)
 	}
 	for range tries {

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Servers that elect are asked again beside the questions that wait, until an answer comes or an election would be over.
@@ -99,7 +100,7 @@ func TestAnotherReplicaIsAsked(t *testing.T) {
 	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
 	// A second address makes it a cluster to the client.
 	_, js := embeddedtest.Dial(t, through+",nats://127.0.0.1:1", nats.DontRandomize())
-	if !Elects(js.Conn()) || Elects(srv.NC()) {
+	if !schemas.Elects(js.Conn()) || schemas.Elects(srv.NC()) {
 		t.Fatal("one server counts as several, or several as one")
 	}
 	ctx := timeout(t)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Range is what a consumer reads.
@@ -56,7 +58,7 @@ func newPuller(ctx context.Context, js jetstream.JetStream, stream string, r Ran
 	// Each time under another name, and so on another server: one without a reader ends by itself.
 	ask := func(ctx context.Context) (jetstream.Consumer, error) { return js.CreateConsumer(ctx, stream, cfg) }
 	asked := Once[jetstream.Consumer] // who reads asks again for all of it
-	if Elects(js.Conn()) {
+	if schemas.Elects(js.Conn()) {
 		asked = func(ctx context.Context, ask func(context.Context) (jetstream.Consumer, error)) (jetstream.Consumer, error) {
 			return Asked(ctx, js.Conn(), ask)
 		}
