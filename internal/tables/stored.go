@@ -98,15 +98,3 @@ func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shar
 		sql.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
 	return out, err
 }
-
-// WeightedIDs is, of a shard's rows up to a position, the sum of their ids, and that of id times position (schemas.IDHashSQL).
-// A row below the position least counts as if it were there.
-func (db *DB) WeightedIDs(ctx context.Context, ref schemas.ShardRef, least, head uint64) (ids, weighted uint64, err error) {
-	q := sql.WeightedIDs{
-		Table: sql.QuotedTable(db.Database, ref.Topic), Month: uint32(ref.Month), Shard: uint64(ref.ID), Least: least, UpTo: head, HashSQL: schemas.IDHashSQL,
-	}.SQL()
-	if err := db.conn.QueryRow(ctx, q).Scan(&ids, &weighted); err != nil {
-		return 0, 0, fmt.Errorf("positions of %s: %w", ref, Refusal(err))
-	}
-	return ids, weighted, nil
-}

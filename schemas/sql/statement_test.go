@@ -35,7 +35,8 @@ func TestStatementsOfTables(t *testing.T) {
 		Positions{Table: table, Where: "1", Above: 3, UpTo: 9, Limit: 7},
 		StoredRows{Table: table, Where: "1", Columns: "ts, pos", Above: 3, UpTo: 9, IDOrderSQL: "toUInt128(id)"},
 		StoredIDs{Table: table, Month: 202601, FromNs: 1, ToNs: 2, IDs: "'a', 'b'"},
-		WeightedIDs{Table: table, Month: 202601, Shard: 5, Least: 3, UpTo: 9, HashSQL: "cityHash64(id)"},
+		WeightedIDs{Table: table, Where: "1", Shards: "5,6", Least: "3,1", UpTo: "9,8", HashSQL: "cityHash64(id)"},
+		AtPositions{Table: table, Where: "1", Positions: "(5,9),(6,8)", IDSumSQL: "sum(cityHash64(id))"},
 	} {
 		fmt.Fprintf(&b, "-- %T\n%s;\n\n", s, s.SQL())
 	}

@@ -17,15 +17,26 @@ type Marked struct{ Repeats string }
 // SQL is the statement.
 func (m Marked) SQL() string { return fill("tables/marked", m) }
 
-// WeightedIDs sums the ids of a shard's rows, and each times its position.
+// WeightedIDs sums, of each of some shards, the ids of its rows, and each times its position.
 type WeightedIDs struct {
 	Table string
-	Month uint32
-	Shard uint64
-	// Rows are up to UpTo; one below Least counts as if it were there.
-	Least, UpTo uint64
-	HashSQL     string
+	Where string
+	// Of each of Shards, rows are up to its UpTo; one below its Least counts as if it were there. Numbers, by commas.
+	Shards, Least, UpTo string
+	HashSQL             string
 }
 
 // SQL is the statement.
 func (w WeightedIDs) SQL() string { return fill("tables/weighted_ids", w) }
+
+// AtPositions is what shards have at some positions.
+type AtPositions struct {
+	Table string
+	Where string
+	// Positions are pairs of shard and position, by commas.
+	Positions string
+	IDSumSQL  string
+}
+
+// SQL is the statement.
+func (a AtPositions) SQL() string { return fill("tables/at_positions", a) }

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/almanac-events/almanac/internal/reconcile"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -22,19 +23,25 @@ type compared struct {
 
 // compareShards compares every shard that has an entry.
 func (v *Verifier) compareShards(ctx context.Context, l *look) error {
-	for i := range l.entries {
-		c, err := v.compareShard(ctx, l, &l.entries[i])
+	for some := range slices.Chunk(l.entries, aheadShards) {
+		a, err := v.askAhead(ctx, l, some)
 		if err != nil {
 			return err
 		}
-		l.shards = append(l.shards, c)
-		v.next()
+		for i := range some {
+			c, err := v.compareShard(ctx, l, a, &some[i])
+			if err != nil {
+				return err
+			}
+			l.shards = append(l.shards, c)
+			v.next()
+		}
 	}
 	return nil
 }
 
 // compareShard compares one, or takes it from an earlier proof.
-func (v *Verifier) compareShard(ctx context.Context, l *look, e *registry.Shard) (c compared, err error) {
+func (v *Verifier) compareShard(ctx context.Context, l *look, a *ahead, e *registry.Shard) (c compared, err error) {
 	tail, has := l.tails[e.ID]
 	tail.Ref = e.Ref()
 	lost, err := v.lostEnd(ctx, *e, tail, l.routed)
@@ -44,7 +51,7 @@ func (v *Verifier) compareShard(ctx context.Context, l *look, e *registry.Shard)
 	h := l.frames.held[e.ID]
 	s, taken := l.proofs.taken(e, tail, &l.gone, h)
 	if taken = taken && lost.Pos == 0; !taken { // a proof does not know of a lost end
-		if s, err = v.shard(ctx, l.topic, *e, tail, has, lost, h, l.stored[e.ID], &l.gone); err != nil {
+		if s, err = v.shard(ctx, l.topic, a, *e, tail, has, lost, h, l.stored[e.ID], &l.gone); err != nil {
 			return c, err
 		}
 	}
@@ -63,7 +70,7 @@ func (v *Verifier) compareShard(ctx context.Context, l *look, e *registry.Shard)
 
 // shard compares the rows of one with its last frame, and what SHARDS has of it. lost is the end that SHARDS lost, of
 // position 0 for none.
-func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t streams.Tail, has bool, lost checkpoint.Tail, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
+func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, a *ahead, e registry.Shard, t streams.Tail, has bool, lost checkpoint.Tail, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
 	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: e.Head(st.Head)}
 	if e.Gone() {
 		return s, v.gone(ctx, s, e, t, has, gone)
@@ -99,7 +106,7 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 		s.problem("ClickHouse has position %d, the last frame is %d: %s lost its end", s.Head, t.Pos, schemas.StreamShards)
 		s.Expected = t.ShardRows
 	case s.Head > 0:
-		if err := v.compareHead(ctx, topic, s, e, t); err != nil {
+		if err := v.compareHead(ctx, topic, a, s, e, t); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +116,7 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 	gone.take(s, e.ID)
 	same := s.compareIDs(st, gone, e.ID)
 	if same {
-		moved, err := v.moved(ctx, s, e, t, h, record.Gone)
+		moved, err := v.moved(ctx, a, s, e, t, h, record.Gone)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +132,7 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 
 // compareHead reads the frame at the head: how many rows there must be up to it,
 // and whether it is the frame that is stored there.
-func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t streams.Tail) error {
+func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, a *ahead, s *ShardReport, e registry.Shard, t streams.Tail) error {
 	at, err := streams.FindFrame(ctx, v.js, t.Ref.Subject(), s.Head, t.Seq)
 	if err != nil {
 		return err
@@ -150,7 +157,7 @@ func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, s *Sha
 	if p.Schema > topic.Version {
 		return nil // made since: the next look tells
 	}
-	found, err := reconcile.Look(ctx, v.db, topic, e.Ref(), &p, msg.Data, reconcile.Gone(ctx, v.reg, e.Ref()))
+	found, err := reconcile.Look(ctx, a, topic, e.Ref(), &p, msg.Data, reconcile.Gone(ctx, v.reg, e.Ref()))
 	if err == nil && (found == reconcile.Absent || found == reconcile.Other) {
 		s.problem("position %d in %s is not the frame that is stored there: one of the two was rolled back", s.Head, schemas.StreamShards)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -16,7 +17,7 @@ import (
 
 // moved reports whether rows of a shard, which has the events that its frames brought, may stand at
 // other positions than theirs. Where the headers do not tell, it says so, and the positions are compared one by one.
-func (v *Verifier) moved(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, h *held, gone []ledger.Cut) (bool, error) {
+func (v *Verifier) moved(ctx context.Context, a *ahead, s *ShardReport, e registry.Shard, t streams.Tail, h *held, gone []ledger.Cut) (bool, error) {
 	if h == nil || s.Head < h.first || s.Head > h.last {
 		return false, nil // no frame tells of positions
 	}
@@ -28,11 +29,11 @@ func (v *Verifier) moved(ctx context.Context, s *ShardReport, e registry.Shard, 
 	if !known || !whole {
 		return true, nil
 	}
-	ids, have, err := v.db.WeightedIDs(ctx, e.Ref(), h.first, s.Head)
-	if err != nil || ids != s.ids-ledger.SumIDs(gone, s.Head) {
+	have, err := a.weigh(ctx, tables.End{Ref: e.Ref(), Pos: s.Head, Least: h.first})
+	if err != nil || have.IDs != s.ids-ledger.SumIDs(gone, s.Head) {
 		return false, err // other rows than those that were counted, meanwhile: the next run tells
 	}
-	return have != want, nil
+	return have.Weighted != want, nil
 }
 
 // sumsFrom adds up the ids' sums of a shard's frames from the head on, as their headers say. whole is false where some of

@@ -1,5 +1,7 @@
-SELECT sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, toUInt64({{.Least}})))
+WITH CAST([{{.Shards}}], 'Array(UInt64)') AS _shards
+SELECT month, shard, sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, transform(shard, _shards, CAST([{{.Least}}], 'Array(UInt64)'), toUInt64(0))))
 FROM (
-  SELECT pos, {{.HashSQL}} AS _hash
+  SELECT month, shard, pos, {{.HashSQL}} AS _hash
   FROM {{.Table}}
-  WHERE month = {{.Month}} AND shard = {{.Shard}} AND pos <= {{.UpTo}})
+  WHERE {{.Where}} AND pos <= transform(shard, _shards, CAST([{{.UpTo}}], 'Array(UInt64)'), toUInt64(0)))
+GROUP BY month, shard

@@ -190,9 +190,17 @@ WHERE month = 202601 AND ts >= fromUnixTimestamp64Nano(1, 'UTC') AND ts <= fromU
 FORMAT TSV;
 
 -- sql.WeightedIDs
-SELECT sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, toUInt64(3)))
+WITH CAST([5,6], 'Array(UInt64)') AS _shards
+SELECT month, shard, sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, transform(shard, _shards, CAST([3,1], 'Array(UInt64)'), toUInt64(0))))
 FROM (
-  SELECT pos, cityHash64(id) AS _hash
+  SELECT month, shard, pos, cityHash64(id) AS _hash
   FROM `db`.`things`
-  WHERE month = 202601 AND shard = 5 AND pos <= 9);
+  WHERE 1 AND pos <= transform(shard, _shards, CAST([9,8], 'Array(UInt64)'), toUInt64(0)))
+GROUP BY month, shard;
+
+-- sql.AtPositions
+SELECT month, shard, pos, count(), uniqExact(id), sum(cityHash64(id))
+FROM `db`.`things`
+WHERE 1 AND (shard, pos) IN ((5,9),(6,8))
+GROUP BY month, shard, pos;
 
