@@ -40,11 +40,13 @@ restartPolicy: OnFailure
 {{- else }}
 terminationGracePeriodSeconds: {{ $v.terminationGracePeriodSeconds }}
 topologySpreadConstraints:
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
+    topologyKey: {{ . }}
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
-      matchLabels: {{- include "almanac.selector" . | nindent 8 }}
+      matchLabels: {{- include "almanac.selector" $ | nindent 8 }}
+  {{- end }}
 {{- end }}
 containers:
   - name: almanac
