@@ -20,7 +20,7 @@ func TestAFrozenServerIsLeft(t *testing.T) {
 		"idle": func(context.Context, *nats.Conn) {},
 		"writes": func(ctx context.Context, nc *nats.Conn) {
 			for much := make([]byte, 512<<10); ctx.Err() == nil; {
-				_ = nc.Publish("nobody.listens", much) // what is cut off is not wanted
+				_ = nc.Publish("unheard", much) // what is cut off is not wanted
 			}
 		},
 	} {
