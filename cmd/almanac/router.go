@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) routerCommand() *cobra.Command {
@@ -24,7 +26,7 @@ run: they share the lanes, and one that dies is taken over within 10 s.`,
 
 func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	return a.runSingle(ctx, cmd, "router", natsAlone, func(ctx context.Context, one *single) error {
-		reg, err := one.setup(ctx)
+		reg, err := one.setup(ctx, schemas.StreamEvents, schemas.StreamShards, schemas.KVStream)
 		if err != nil {
 			return err
 		}

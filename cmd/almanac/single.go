@@ -71,8 +71,9 @@ func (o *single) dial(name string) (*nats.Conn, error) {
 }
 
 // setup makes streams and bucket where they are missing, for a part that needs NATS alone.
-func (o *single) setup(ctx context.Context) (*registry.Registry, error) {
-	o.probe = func(context.Context) []ops.Reason { return natsTrouble(o.nc) }
+// It is ready while those of led have leaders.
+func (o *single) setup(ctx context.Context, led ...string) (*registry.Registry, error) {
+	o.probe = func(ctx context.Context) []ops.Reason { return leaderTrouble(ctx, o.nc, led...) }
 	return registry.Setup(ctx, o.nc, streamLimits(o.s, schemas.DefaultStreamLimits))
 }
 

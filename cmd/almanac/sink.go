@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) sinkCommand() *cobra.Command {
@@ -40,8 +41,10 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		one.probe = func(ctx context.Context) []ops.Reason {
+			ofNATS := make(chan []ops.Reason, 1) // both servers at once: a probe has little patience
+			go func() { ofNATS <- leaderTrouble(ctx, one.nc, schemas.StreamShards, schemas.KVStream) }()
 			_, err := db.Ping(ctx)
-			return append(natsTrouble(one.nc), clickHouseTrouble(err)...)
+			return append(<-ofNATS, clickHouseTrouble(err)...)
 		}
 		one.parts, err = newSinks(ctx, one.nc, reg, db, one.s, nil, one.counts, one.log)
 		return err

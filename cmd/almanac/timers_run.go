@@ -48,7 +48,7 @@ allows them by --timers-allow-cidrs.`,
 
 func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	return a.runSingle(ctx, cmd, "timers", natsAlone, func(ctx context.Context, one *single) error {
-		reg, err := one.setup(ctx)
+		reg, err := one.setup(ctx, schemas.StreamTimers, schemas.KVStream)
 		if err != nil {
 			return err
 		}

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
 	"github.com/almanac-events/almanac/internal/ops"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -18,6 +22,22 @@ func natsTrouble(nc *nats.Conn) []ops.Reason {
 		return nil
 	}
 	return []ops.Reason{ops.Because(ops.Away, "no connection to NATS, trying again")}
+}
+
+// leaderTrouble is why streams take and give nothing now, although a server of NATS answers.
+func leaderTrouble(ctx context.Context, nc *nats.Conn, names ...string) []ops.Reason {
+	if trouble := natsTrouble(nc); len(trouble) > 0 {
+		return trouble
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return []ops.Reason{ops.Because(ops.Away, "%v", err)}
+	}
+	without := streams.Leaderless(ctx, js, names...)
+	if len(without) == 0 {
+		return nil
+	}
+	return []ops.Reason{ops.Because(ops.NoLeader, "%s: no leader answers; the servers elect one within 10 s, where a majority of them runs", strings.Join(without, ", "))}
 }
 
 // clickHouseTrouble is why ClickHouse cannot be used now. What a connection says does not name it.

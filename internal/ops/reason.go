@@ -11,6 +11,7 @@ const (
 	Recovering Word = "recovering"      // what is stored is read, or made again
 	Draining   Word = "draining"        // a signal asked it to stop
 	Away       Word = "server_away"     // NATS or ClickHouse does not answer
+	NoLeader   Word = "no_leader"       // servers of NATS elect, or a majority is away
 	Unaccepted Word = "account_refused" // NATS or ClickHouse refuses the account
 	RightGone  Word = "right_missing"   // a user of NATS or an account of ClickHouse may not do what the process needs
 	StreamFull Word = "stream_full"     // EVENTS has no room
@@ -27,6 +28,7 @@ var Words = []struct {
 	{Recovering, "it reads or restores what is stored"},
 	{Draining, "a signal asked it to stop"},
 	{Away, "NATS or ClickHouse does not answer"},
+	{NoLeader, "a stream of NATS servers that elect has no leader now, or a majority of them is away"},
 	{Unaccepted, "NATS or ClickHouse refuses the account of the process, or its password"},
 	{RightGone, "the user of NATS or an account of ClickHouse may not do something that the process needs"},
 	{StreamFull, "the stream EVENTS has no room for more"},
