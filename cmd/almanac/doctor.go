@@ -24,12 +24,17 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that everything answers, and say what to do where it does not",
 		Long: `Check that everything answers, and say what to do where it does not. A process says since when
-a server is away: the up on the data directory, or the gateway that --http names.`,
+a server is away: the up on the data directory, or the gateway that --http names.
+
+With --nats-monitor each NATS server is asked at its monitoring port too: its version, whether it writes
+to disk before it acknowledges, its bounds, whether it is healthy, and how far it lags. No
+credentials are sent there.`,
 
 		Annotations: exits{exitOK: "all is well", exitFailed: "a check failed", exitPartial: "no check failed, and some warn"}.declared(),
 		Args:        arguments(0, 0),
 		RunE:        a.does(a.doctor),
 	}
+	addFlags(cmd, namesFlag("nats-monitor", "`URLS` of the monitoring ports of the NATS servers, such as http://nats-1:8222, by commas"))
 	keyFlags(cmd.Flags(), "http", "token", "ca_file")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
@@ -40,7 +45,16 @@ func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error 
 	if err != nil {
 		return err
 	}
-	found := examine(ctx, s)
+	monitors, _ := cmd.Flags().GetStringSlice("nats-monitor")
+	if len(monitors) > doctor.MaxMonitors {
+		return usageError{fmt.Errorf("--nats-monitor: %d URLs, it takes %d at most", len(monitors), doctor.MaxMonitors)}
+	}
+	for _, m := range monitors {
+		if err := doctor.CheckMonitor(m); err != nil {
+			return usageError{fmt.Errorf("--nats-monitor %q: %w", privacy.MaskedURL(m), err)}
+		}
+	}
+	found := examine(ctx, s, monitors)
 	plain := *a
 	if format(cmd, asTable) == asTable {
 		plain.stdout = unfiltered(a.stdout) // for its colours: what others wrote is printable
@@ -83,7 +97,7 @@ func mark(status string, colour bool) string {
 }
 
 // examine runs the checks on the Almanac that the settings lead to.
-func examine(ctx context.Context, s *settings) []doctor.Finding {
+func examine(ctx context.Context, s *settings, monitors []string) []doctor.Finding {
 	d, err := findEndpoints(s, bothServers)
 	if err != nil {
 		said, next := translated(err)
@@ -136,6 +150,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 			db, err = openFixed(d)
 			return db, err
 		},
+		Monitors: monitors, NATSNeeds: doctor.NATSNeeds(embedded.NATSNeeds()),
 		NATSURL: d.nats, Limits: streamLimits(s, schemas.DefaultStreamLimits), ReaderUser: d.readerUser, ReaderPassword: d.readerPassword,
 		Away: func(ctx context.Context) ([]query.Away, error) {
 			base := s.processHTTP(d.http)

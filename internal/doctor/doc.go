@@ -6,7 +6,7 @@
 // Run makes the checks in the order in which each makes sense, and leaves out those whose
 // part did not answer. A finding is OK, Warn or Fail, with a next step where there is one.
 //
-//	process ─▶ NATS, its account ─▶ streams, promise, registry ─▶ members, their accounts ─▶ timers ─▶ alerts
+//	process ─▶ NATS servers ─▶ NATS, its account ─▶ streams, promise, registry ─▶ members, their accounts ─▶ timers ─▶ alerts
 //	ClickHouse ─▶ retention (of the registry, also while ClickHouse is away)
 //	    └─▶ its disks, account, files, SQL account ─▶ lag, tables, dead letters ─▶ rebuilds ─▶
 //	        cold volume ─▶ lost ─▶ fields ─▶ documents ─▶ meters, copies ─▶ receivers of alerts

@@ -42,6 +42,10 @@ type Config struct {
 	// OpenGatewayTables reaches ClickHouse by the account that a gateway reads by, and its caller closes that; nil: there is no other account.
 	OpenGatewayTables func() (*tables.DB, error)
 	NATSURL           string
+	// Monitors are the monitoring ports of NATS servers, MaxMonitors at most; CheckMonitor refuses some. NATSNeeds is what
+	// each must allow.
+	Monitors  []string
+	NATSNeeds NATSNeeds
 	// Limits are those that the streams should have.
 	Limits schemas.StreamLimits
 	// ReaderUser is the account that people's SQL runs under; empty: none is known.
@@ -92,6 +96,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 	c.away = c.askAway(ctx)
 	c.rows, c.node, c.ready = c.reach(ctx), c.connect(ctx), c.askReady(ctx)
 	c.process()
+	c.monitors(ctx, monitorTime) // also where NATS takes no client
 	if c.nats(ctx) {
 		c.streams(ctx)
 		c.members(ctx)

@@ -73,6 +73,10 @@ func (c *check) streams(ctx context.Context) {
 		c.note("stream "+name, status, do, "%d messages, %s", info.State.Msgs, r)
 		c.copies(name, streams.ReplicasOf(info))
 	}
+	// The copies of entries are a bucket of their own, with copies of its own.
+	if info, err := streams.Info(ctx, js, schemas.CopiesStream); err == nil { // registry.Setup says where it is missing
+		c.copies(schemas.CopiesStream, streams.ReplicasOf(info))
+	}
 	// All exist, so this creates nothing and only compares.
 	limits := c.cfg.Limits
 	limits.Said = schemas.SaidBounds{}

@@ -1,6 +1,23 @@
 package embedded
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// NATSBounds are those of NATSServerConfig that a server tells of.
+type NATSBounds struct {
+	PayloadBytes     int
+	PendingBytes     int64
+	BatchesPerStream int
+	Consumers        int
+	DuplicatesWindow time.Duration
+}
+
+// NATSNeeds are the bounds that the NATS of up has.
+func NATSNeeds() NATSBounds {
+	return NATSBounds{natsMaxPayload, natsMaxPending, natsBatchesPerStream, natsMaxConsumers, natsMaxDuplicates}
+}
 
 // NATSServerConfig is what a NATS server elsewhere needs in its configuration to do as the one of up does, with its streams in a
 // directory: the bounds of nats_config.go, and a disk that has what is acknowledged. Listeners, TLS, routes and users
