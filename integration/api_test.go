@@ -45,6 +45,7 @@ func TestAPIContract(t *testing.T) {
 	usageOverHTTP(t, e, c)
 	trailOverHTTP(t, e, c)
 	alertsOverHTTP(t, c)
+	topicsOverHTTP(t, c)
 	searchesOverHTTP(t, c)
 	relativePagesOverHTTP(t, c)
 	lettersOverHTTP(t, e, c)

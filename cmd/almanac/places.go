@@ -85,20 +85,6 @@ func withStorage(ctx context.Context, c *session, f func(*tables.DB, tables.Stor
 	return f(db, storage)
 }
 
-// coldTopics refuses topics whose closed shards are to move while ClickHouse has no volume for them. Where ClickHouse
-// cannot be asked it says so: doctor finds it later, and the mover reports it.
-func (a *app) coldTopics(ctx context.Context, c *session, topics []schemas.Topic) error {
-	if !slices.ContainsFunc(topics, func(t schemas.Topic) bool { return t.ColdAfterDays > 0 }) {
-		return nil
-	}
-	err := withStorage(ctx, c, func(_ *tables.DB, storage tables.Storage) error { return canCold(storage, topics) })
-	if err != nil && !errors.Is(err, tables.ErrNoCold) || c.clickhouse == "" {
-		a.note("whether ClickHouse has a cold volume was not found out; run `almanac doctor` when it answers: %v", cmp.Or(err, errNoClickHouse))
-		return nil
-	}
-	return err
-}
-
 var errNoClickHouse = errors.New("no ClickHouse is given")
 
 // canCold reports the first topic whose closed shards have nowhere to move.

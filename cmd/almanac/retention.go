@@ -1,12 +1,11 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/maintenance/declare"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -77,49 +76,18 @@ func plannedEvents(n uint64, closed bool) string {
 // maxPlannedLines bounds what is told of a change for each step.
 const maxPlannedLines = 10
 
-// tightened says what goes sooner when a topic is declared so, and refuses it
-// unless that is agreed to. A topic without shards may be declared freely.
-func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agreed bool) ([]registry.Planned, error) {
-	want, err := want.Declared()
-	if err != nil {
-		return nil, err
-	}
-	if short := want.ShortestDays(); short > 0 && c.settings.ReplayWindow > time.Duration(short)*24*time.Hour {
-		a.note("topic %s: its events leave the streams after %s, before the replay window of %.3g days ends: replay then reads ClickHouse, and finds what is left there",
-			want.Name, plural(short, "day"), c.settings.ReplayWindow.Hours()/24)
-	}
-	live, err := c.reg.Topic(ctx, want.Name)
-	if errors.Is(err, schemas.ErrUnknownTopic) {
-		return nil, nil
-	}
-	if err != nil || !live.Tightens(&want) {
-		return nil, err
-	}
-	shards, err := c.reg.Shards(ctx, want.Name, 0)
-	if err != nil || len(shards) == 0 {
-		return nil, err
-	}
-	sooner := registry.Sooner(registry.Plan(&live, shards), registry.Plan(&want, shards))
-	a.note("topic %s: %s, it was %s", want.Name, kept(want), kept(live))
+// tellSooner says what goes sooner when a topic is declared as planned.
+func (a *app) tellSooner(p *declare.Plan) {
+	a.note("topic %s: %s, it was %s", p.Topic, kept(p.Now), kept(*p.Was))
 	told := map[registry.Step]int{}
-	events := map[registry.Step]uint64{}
-	closed := map[registry.Step]bool{registry.DropIt: true, registry.AnonymiseIt: true}
-	for _, p := range sooner {
-		events[p.Step] += p.Rows
-		closed[p.Step] = closed[p.Step] && p.Status == registry.Closed
-		if told[p.Step]++; told[p.Step] <= maxPlannedLines {
-			a.note("  %s", plannedLine(p))
+	for _, s := range p.Sooner {
+		if told[s.Step]++; told[s.Step] <= maxPlannedLines {
+			a.note("  %s", plannedLine(s))
 		}
 	}
-	for step, n := range told {
-		if n > maxPlannedLines {
-			a.note("  and %d more to %s", n-maxPlannedLines, step)
+	for _, l := range p.Loss {
+		if l.Shards > maxPlannedLines {
+			a.note("  and %d more to %s", l.Shards-maxPlannedLines, l.Step)
 		}
 	}
-	if !agreed {
-		return nil, usageError{fmt.Errorf("topic %s: %s with %s would be dropped and %s with %s anonymised, now or sooner than they are, and nothing brings that back; say --yes if it is meant, or --dry-run to look",
-			want.Name, counted(told[registry.DropIt], "shard"), plannedEvents(events[registry.DropIt], closed[registry.DropIt]),
-			counted(told[registry.AnonymiseIt], "shard"), plannedEvents(events[registry.AnonymiseIt], closed[registry.AnonymiseIt]))}
-	}
-	return sooner, nil
 }

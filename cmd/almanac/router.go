@@ -30,7 +30,7 @@ func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error 
 		if err != nil {
 			return err
 		}
-		if _, err := declare(ctx, reg, one.s, one.log); err != nil {
+		if _, err := declareTopics(ctx, reg, one.s, one.log); err != nil {
 			return err
 		}
 		r, err := newRouter(ctx, one.nc, reg, one.s.PIIKey, one.counts.router(), one.log)

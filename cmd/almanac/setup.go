@@ -58,7 +58,7 @@ func (a *app) setup(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	topics, err := declare(ctx, reg, s, s.logger(a.stderr))
+	topics, err := declareTopics(ctx, reg, s, s.logger(a.stderr))
 	if err == nil {
 		a.note("streams and registry are there, on NATS %s: %s", nc.ConnectedAddr(), plural(len(topics), "topic"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
@@ -68,10 +69,7 @@ their youngest event, whatever it was when their month began.`,
 	}
 	addFlags(apply, short(textFlag("file", "`FILE` with a list under topics:, - for stdin"), "f"))
 	topicFlags(apply)
-	addFlags(apply,
-		switchFlag("dry-run", "say what would happen, and do nothing"),
-		switchFlag("yes", "drop and clear what the new retention does not allow"),
-	)
+	flagsOf(apply, &operations.DeclareTopic, "dry_run", "yes")
 	outputFlag(apply, asTable, asJSON, asNDJSON)
 	return apply
 }
@@ -140,15 +138,6 @@ func (a *app) topicsShow(ctx context.Context, cmd *cobra.Command, args []string)
 	})
 }
 
-// applied is what became of a topic.
-type applied struct {
-	Topic string           `json:"topic"`
-	Did   registry.Applied `json:"did"`
-	Now   schemas.Topic    `json:"now"`
-	// Sooner is what goes, or is cleared, sooner than it would have been.
-	Sooner []registry.Planned `json:"sooner,omitempty"`
-}
-
 func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string) error {
 	file, _ := cmd.Flags().GetString("file")
 	if (file == "") == (len(args) == 0) {
@@ -173,35 +162,20 @@ func (a *app) applyTopics(ctx context.Context, cmd *cobra.Command, c *session, f
 	if !dryRun {
 		a.tellTarget(c)
 	}
-	sooner := map[string][]registry.Planned{}
-	for _, t := range topics { // all of them before the first is changed
-		planned, err := a.tightened(ctx, c, t, yes || dryRun)
-		if err != nil {
-			return err
-		}
-		sooner[t.Name] = planned
-	}
-	if err := a.coldTopics(ctx, c, topics); err != nil {
+	done, err := a.foreseen(ctx, c, topics, dryRun, yes) // all of them before the first is changed
+	if err != nil {
 		return err
-	}
-	var done []applied
-	for _, t := range topics {
-		now, did, err := c.reg.Apply(ctx, t, dryRun)
-		if err != nil {
-			return err
-		}
-		if dryRun {
-			did = wouldBe[did]
-		}
-		done = append(done, applied{now.Name, did, now, sooner[now.Name]})
-		if !dryRun {
-			a.makeTable(ctx, c, &now)
-		}
 	}
 	var late error
 	if dryRun {
 		a.note("dry run: nothing was changed")
 	} else {
+		for i, t := range topics {
+			if done[i].Now, done[i].Did, err = c.reg.Apply(ctx, t, false); err != nil {
+				return err
+			}
+			a.makeTable(ctx, c, &done[i].Now)
+		}
 		late = a.awaitRules(ctx, c.reg, done)
 	}
 	err = printRows(a, cmd, done, func() table.Writer {
@@ -212,11 +186,6 @@ func (a *app) applyTopics(ctx context.Context, cmd *cobra.Command, c *session, f
 		return t
 	})
 	return errors.Join(err, late)
-}
-
-// wouldBe is what a dry run says of a topic.
-var wouldBe = map[registry.Applied]registry.Applied{
-	registry.Created: "would be created", registry.Changed: "would be changed", registry.Unchanged: "would stay unchanged",
 }
 
 // makeTable makes the topic's table now, so that SQL finds it before the first

@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"time"
 
+	"github.com/almanac-events/almanac/internal/maintenance/declare"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// rulesWait is how long privacy rules are waited for: three times what a router takes that is well.
-const rulesWait = 10 * time.Second
-
 // awaitRules waits until each running router applies the privacy rules of topics that were declared, whether or not that
 // changed them: it may be the second attempt. It names those that do not, and is then errPartial.
-func (a *app) awaitRules(ctx context.Context, reg *registry.Registry, done []applied) error {
+func (a *app) awaitRules(ctx context.Context, reg *registry.Registry, done []declare.Plan) error {
 	var rev uint64
 	for _, d := range done {
 		if len(d.Now.PII) == 0 {
@@ -28,7 +25,7 @@ func (a *app) awaitRules(ctx context.Context, reg *registry.Registry, done []app
 	if rev == 0 {
 		return nil
 	}
-	behind, err := reg.AwaitSeen(ctx, schemas.RoleRouter, rev, rulesWait)
+	behind, err := reg.AwaitSeen(ctx, schemas.RoleRouter, rev, declare.RulesWait)
 	if err != nil || len(behind) == 0 {
 		return err
 	}

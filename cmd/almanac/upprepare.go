@@ -65,7 +65,7 @@ func (n *node) prepare(ctx context.Context) (*tables.DB, error) {
 	if err := canCold(storage, n.s.Topics); err != nil {
 		return nil, err
 	}
-	if n.topics, err = declare(ctx, reg, n.s, n.log); err != nil {
+	if n.topics, err = declareTopics(ctx, reg, n.s, n.log); err != nil {
 		return nil, err
 	}
 	for i := range n.topics { // before the ready line, so that SQL finds them from then on
@@ -135,10 +135,10 @@ func ensureDefault(ctx context.Context, reg *registry.Registry, s *settings) err
 // defaultTopic is there on every `up`, so that the first event needs no thought.
 const defaultTopic = "app"
 
-// declare applies the topics of the settings and returns all there are. A
+// declareTopics applies the topics of the settings and returns all there are. A
 // retention that is shorter than the live one is not applied to a topic that has
 // events: a file that was edited in passing must not drop any.
-func declare(ctx context.Context, reg *registry.Registry, s *settings, log zerolog.Logger) ([]schemas.Topic, error) {
+func declareTopics(ctx context.Context, reg *registry.Registry, s *settings, log zerolog.Logger) ([]schemas.Topic, error) {
 	for _, t := range s.Topics {
 		if live, err := reg.Topic(ctx, t.Name); err == nil && live.Tightens(&t) {
 			heads, err := reg.Heads(ctx, t.Name)

@@ -154,7 +154,7 @@ func worstOf() map[string][]worst {
 	align := append(slices.Clone(allOfTime), "metric", "up", "period", "1s")
 	all := map[string][]worst{
 		"POST /mcp":      assistants(),
-		"GET /v1/topics": {{}}, "GET /v1/topics/{topic}": {{}}, "GET /openapi.yaml": {{}}, "GET /metrics": {{}, {}, {}}, "GET /v1/lag": {{}}, "GET /v1/status": {{}}, "GET /v1/shards": {{}, asks("month", "2026-11")},
+		"GET /v1/topics": {{}}, "GET /v1/topics/{topic}": {{}}, "PUT /v1/topics/{topic}": withQuery(json0(`{"pii":[`+strings.Repeat(`{"field":"x","rule":"drop"},`, 30_000)+`{"field":"x","rule":"drop"}]}`, `{"pii":[{"field":"`+strings.Repeat("x", 900_000)+`","rule":"drop"}]}`), "dry_run", ""), "GET /openapi.yaml": {{}}, "GET /metrics": {{}, {}, {}}, "GET /v1/lag": {{}}, "GET /v1/status": {{}}, "GET /v1/shards": {{}, asks("month", "2026-11")},
 		"GET /v1/topics/{topic}/events": append(filters("limit", "1000", "order", "asc"), asks("cursor", strings.Repeat("A", 20_000)), asks("fields", strings.Repeat("attributes.x,", 1500)+"ts")),
 		"POST /v1/topics/{topic}/events": append(json0("["+strings.Repeat("{},", 300_000)+"{}]", strings.Repeat("{}\n", 300_000), deepJSON+"\n"), sends(strings.Repeat("a,", 500_000)+"\n1", "Content-Type", "text/csv"), sends(strings.Repeat("x", 8<<20), "Content-Type", "text/plain"),
 			slowLines("extract", "(?P<a>"+strings.Repeat("(?:.?){1000}", 75)+"\\x00)"), slowLines("user_regex", "((?:.?){900}\\x00)"), slowLines("multiline", "(?:.?){900}\\x00")),

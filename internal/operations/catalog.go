@@ -8,8 +8,15 @@ import (
 
 // What there is, and what waits.
 var (
-	Topics = Operation{Tool: "topics", Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Right: Right{access.Read, OfSome}, Rows: NoRows, Answers: ok("Topics"), Access: Reads}
-	Topic  = Operation{Tool: "topic", Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Right: Right{Action: access.Read}, Rows: NoRows, Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
+	Topics       = Operation{Tool: "topics", Method: http.MethodGet, Path: "/v1/topics", Summary: "The topics", Right: Right{access.Read, OfSome}, Rows: NoRows, Answers: ok("Topics"), Access: Reads}
+	Topic        = Operation{Tool: "topic", Method: http.MethodGet, Path: "/v1/topics/{topic}", Summary: "One topic", Right: Right{Action: access.Read}, Rows: NoRows, Params: []Param{inTopic}, Answers: ok("Topic"), Access: Reads}
+	DeclareTopic = Operation{
+		Method: http.MethodPut, Path: "/v1/topics/{topic}", Summary: "Declare a topic, or change one", Right: Right{Action: access.Admin}, Access: ReadsAndWrites,
+		Description: "The body is the whole topic, as GET answers it: what it lacks is as of a new topic, but for lanes, and fields that are there stay. version, first, lifted and since are Almanac's own and not read. " +
+			"With dry_run the answer says how many events of the last day have a field that gets a privacy rule.",
+		Params: []Param{inTopic, helped(dryRun, "say what would happen, and do nothing"), {Name: "yes", Kind: Switch, Help: "drop and clear what the new retention does not allow"}},
+		Body:   sends("TopicRequest"), Answers: ok("TopicPlan"), Refused: []int{http.StatusConflict},
+	}
 	Shards = Operation{
 		Tool: "shards", Method: http.MethodGet, Path: "/v1/shards", Summary: "The shards", Right: Right{Action: access.Read}, Rows: AllRows, Access: Reads,
 		Params: []Param{ofTopic, {Name: "month", Help: "only `YYYY-MM`"}}, Answers: ok("Shards"),

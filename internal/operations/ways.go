@@ -13,7 +13,7 @@ type Way struct {
 // Why something has one door.
 const (
 	whyRuns       = "it runs until it is stopped, on the machine that it is for"
-	whyServers    = "it changes streams, tables or declarations: the command line has the rights for it, a gateway does not"
+	whyServers    = "it changes streams or tables: the command line has the rights for it, a gateway does not"
 	whyLocal      = "it reads or writes files and settings of the machine that it is called on"
 	whyFile       = "tokens are in a file of the machine: who could make one over HTTP could make any"
 	whyManyCalls  = "it is many requests to routes that are there"
@@ -47,6 +47,7 @@ var Ways = []Way{
 	{Verb: "token rotate", Why: whyFile},
 	{Verb: "topics ls", Routes: []*Operation{&Topics}},
 	{Verb: "topics show", Routes: []*Operation{&Topic}},
+	{Verb: "topics apply", Routes: []*Operation{&DeclareTopic}},
 	{Verb: "shards", Routes: []*Operation{&Shards}},
 	{Verb: "lag", Routes: []*Operation{&Lag, &Status}},
 	{Verb: "verify", Routes: []*Operation{&Proof, &Verify}},
@@ -110,7 +111,6 @@ var Ways = []Way{
 	{Verb: "doctor", Why: "/readyz says whether a gateway's parts answer; the verb asks the servers"},
 	{Verb: "top", Why: "GET /v1/status and GET /metrics are what it shows"},
 	{Verb: "ready", Why: "GET /readyz answers beside the API; the verb asks it"},
-	{Verb: "topics apply", Why: whyServers},
 	{Verb: "topics rm", Why: whyUndone},
 	{Verb: "streams", Why: "GET /v1/lag has how full they are"},
 	{Verb: "streams ls", Why: "GET /v1/lag has how full they are"},

@@ -15,6 +15,7 @@ type Planned struct {
 	Step   Step      `json:"step"` // DropIt or AnonymiseIt
 	At     time.Time `json:"at"`
 	Rows   uint64    `json:"rows"` // an estimate while the shard is not closed
+	Bytes  uint64    `json:"bytes"`
 	Status Status    `json:"status"`
 }
 
@@ -28,10 +29,10 @@ func Plan(t *schemas.Topic, shards []Shard) []Planned {
 		}
 		anonymise, drop := s.Due(t)
 		if !anonymise.IsZero() && !s.AnonymisedFor(t) {
-			out = append(out, Planned{s.Name(), AnonymiseIt, s.reachable(anonymise), s.Rows, s.Status})
+			out = append(out, Planned{s.Name(), AnonymiseIt, s.reachable(anonymise), s.Rows, s.Bytes, s.Status})
 		}
 		if !drop.IsZero() {
-			out = append(out, Planned{s.Name(), DropIt, s.reachable(drop), s.Rows, s.Status})
+			out = append(out, Planned{s.Name(), DropIt, s.reachable(drop), s.Rows, s.Bytes, s.Status})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Planned) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Shard, b.Shard)) })

@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/lines"
 	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/maintenance/declare"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/operations/openapi"
 	"github.com/almanac-events/almanac/internal/registry"
@@ -88,7 +89,7 @@ type shownEvent struct {
 var types = openapi.Types{
 	Named: map[string]any{
 		"Error": errorAnswer{}, "DocumentRefusal": documentRefusal{}, "ChangeRefusal": changeRefusal{}, "RefusedLines": refusedLines{},
-		"Topics": topicList{}, "Topic": schemas.Topic{}, "Shards": shardList{}, "Lag": query.LagReport{}, "Status": Status{},
+		"Topics": topicList{}, "Topic": schemas.Topic{}, "TopicPlan": declare.Plan{}, "TopicRequest": topicRequest{}, "TopicField": topicField{}, "TopicRotation": topicRotation{}, "Shards": shardList{}, "Lag": query.LagReport{}, "Status": Status{},
 		"Event": shownEvent{}, "Page": query.Page{}, "SearchPage": query.SearchPage{}, "SearchCount": query.SearchCount{}, "Accepted": lines.Answer{}, "Around": query.Around{},
 		"Count": counted{}, "Histogram": query.Histogram{}, "Facets": query.Facets{}, "Fields": query.FieldNames{}, "Values": query.ValueNames{}, "ValueCount": query.ValueCount{},
 		"SeriesList": listed{}, "Series": series.Series{}, "Aligned": series.Answer{}, "AlignedPoint": series.Point{},
@@ -113,7 +114,7 @@ var types = openapi.Types{
 		reflect.TypeFor[replay.Order]():      {Type: "string", Enum: words(replay.ByPosition, replay.ByTime)},
 	},
 	Requests: map[string][]string{
-		"RefusedLines": {"error"}, "Event": nil, "EraseRequest": {"topic"}, "ReplayRequest": {"topic", "into"},
+		"RefusedLines": {"error"}, "Event": nil, "TopicRequest": nil, "TopicField": {"name", "type"}, "TopicRotation": nil, "EraseRequest": {"topic"}, "ReplayRequest": {"topic", "into"},
 		"DocumentBatch": {"changes"}, "DocumentChange": {"op"}, "Exported": nil, "LoadRequest": {"ids"}, "LockRequest": nil, "TimerRequest": nil, "TimerGroupRequest": nil, "RetryPolicy": nil, "AlertGroup": {"rules"}, "SavedSearch": {"topics"},
 	},
 	Members: map[string]openapi.Schema{
@@ -144,6 +145,11 @@ var types = openapi.Types{
 		"Around.event":                     *openapi.Ref("Event"),
 		"Around.after":                     {Type: "array", Items: openapi.Ref("Event")},
 		"Topic.fields":                     {Nullable: true},
+		"TopicRequest.fields":              {Type: "array", Items: openapi.Ref("TopicField"), Nullable: true},
+		"TopicRequest.rotate":              *openapi.Ref("TopicRotation"),
+		"TopicRequest.version":             {Description: "Not read"},
+		"TopicPlan.did":                    {Enum: []string{"created", "changed", "unchanged", "would be created", "would be changed", "would stay unchanged"}},
+		"TopicPlan.sooner":                 {Description: "Shards that go, or are cleared, sooner; the first 100"},
 
 		"Accepted.refused.element":      {Description: "Of the array that the body is, from 1"},
 		"Accepted.no_time":              {Description: "Accepted records that said no time and got now"},

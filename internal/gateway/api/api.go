@@ -117,7 +117,7 @@ func New(cfg Config) *API {
 // Add adds the routes. Each file that has some has a function for them.
 func (a *API) Add(mux *http.ServeMux) {
 	for _, add := range []func(routes){
-		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addAlerts, a.addSearches, a.addMetrics, a.addMCP,
+		a.addTopics, a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addAlerts, a.addSearches, a.addMetrics, a.addMCP,
 	} {
 		add(routes{mux, a})
 	}

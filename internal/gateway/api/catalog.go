@@ -6,21 +6,8 @@ import (
 	"github.com/almanac-events/almanac/internal/operations"
 )
 
-// addCatalog adds what there is: topics, shards, and what waits.
+// addCatalog adds shards, and what waits.
 func (a *API) addCatalog(on routes) {
-	on.serve(&operations.Topics, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
-		if err := paramsOf(r).end(); err != nil {
-			return nil, err
-		}
-		topics, err := a.cfg.Registry.Topics(r.Context())
-		return topicList{filled(a.visible(r, topics))}, err
-	}))
-	on.serve(&operations.Topic, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
-		if err := paramsOf(r).end(); err != nil {
-			return nil, err
-		}
-		return a.cfg.Registry.Topic(r.Context(), r.PathValue("topic"))
-	}))
 	on.serve(&operations.Shards, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		topic, month := p.text("topic"), p.text("month")

@@ -1005,6 +1005,106 @@ export type Topic = {
   first?: number;
 };
 
+export type TopicField = {
+  name: string;
+  type: string;
+  from?: string;
+  since?: number;
+};
+
+export type TopicPlan = {
+  topic: string;
+  did: "created" | "changed" | "unchanged" | "would be created" | "would be changed" | "would stay unchanged";
+  now: Topic;
+  loss?: Array<{
+    step: string;
+    shards: number;
+    rows: number;
+    bytes: number;
+    from: string;
+    exact: boolean;
+  }>;
+  sooner?: Array<{
+    shard: string;
+    step: string;
+    at: string;
+    rows: number;
+    bytes: number;
+    status: string;
+  }>;
+  rules?: Array<{
+    field: string;
+    rule: string;
+    events_of_last_day: number | null;
+  }>;
+  notes?: Array<string>;
+  behind?: Array<{
+    role: string;
+    name: string;
+    host: string;
+    pid: number;
+  }>;
+};
+
+export type TopicRequest = {
+  name?: string;
+  kind?: string;
+  lanes?: number;
+  lane_by?: Array<string>;
+  fields?: Array<TopicField> | null;
+  rotate?: TopicRotation;
+  keep_days?: number;
+  anonymise?: {
+    after_days: number;
+    fields?: Array<string>;
+  };
+  cold_after_days?: number;
+  sql_fresh?: number;
+  pii?: Array<{
+    field: string;
+    rule: string;
+    grid?: number;
+    since?: number;
+    until?: number;
+  }>;
+  lifted?: Array<{
+    field: string;
+    rule: string;
+    grid?: number;
+    since?: number;
+    until?: number;
+  }>;
+  once_by?: Array<string>;
+  once_within?: number;
+  body_limit?: number;
+  documents?: {
+    ids?: string;
+    id_length?: number;
+    hot_for?: number;
+    max_documents?: number;
+    max_bytes?: number;
+    user_field?: string;
+  };
+  metrics?: Array<{
+    name: string;
+    unit?: string;
+    points?: string;
+    type?: string;
+    labels?: Array<string>;
+    required?: Array<string>;
+    defaults?: Record<string, string>;
+  }>;
+  strict?: boolean;
+  version?: number;
+  first?: number;
+};
+
+export type TopicRotation = {
+  rows?: number;
+  bytes?: number;
+  span?: number;
+};
+
 export type Topics = {
   topics: Array<Topic>;
 };
