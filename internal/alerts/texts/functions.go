@@ -19,6 +19,7 @@ var functions = template.FuncMap{
 	"printf": printf, "toUpper": strings.ToUpper, "toLower": strings.ToLower, "stripPort": stripPort, "stripDomain": stripDomain,
 	"humanize": humanize, "humanize1024": humanize1024, "humanizePercentage": humanizePercentage,
 	"humanizeDuration": templates.HumanizeDuration, "humanizeTimestamp": templates.HumanizeTimestamp,
+	"title": title, "match": match, "reReplaceAll": replaceAll,
 }
 
 var errWithheld = errors.New("print, println, html, js and urlquery are not built in templates")

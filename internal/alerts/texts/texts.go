@@ -60,7 +60,7 @@ func unbuilt(why string) string {
 
 // notBuilt are functions and variables that Prometheus's templates have and these do not.
 var notBuilt = []string{
-	"query", "first", "label", "value", "strvalue", "sortByLabel", "args", "tmpl", "safeHtml", "reReplaceAll", "match", "title", "graphLink", "tableLink", "toTime", "toDuration", "now",
+	"query", "first", "label", "value", "strvalue", "sortByLabel", "args", "tmpl", "safeHtml", "graphLink", "tableLink", "toTime", "toDuration", "now",
 	"pathPrefix", "externalURL", "parseDuration", "urlQueryEscape", "$externalLabels", "$externalURL",
 }
 
@@ -83,6 +83,9 @@ func (t *Text) walk(n parse.Node, after int) error {
 		return t.walk(n.Pipe, after)
 	case *parse.PipeNode:
 		for _, c := range n.Cmds {
+			if err := badPattern(c); err != nil {
+				return err
+			}
 			if err := t.each(c.Args, after); err != nil {
 				return err
 			}

@@ -22,6 +22,8 @@ func TestAsPrometheus(t *testing.T) {
 		`{{ printf "%.2f" $value }}`, `{{ $value | printf "%8.1f|%%" }}`, `{{ printf "%s/%q" $labels.job $labels.instance }}`,
 		"{{ if gt $value 100.0 }}many{{ else if eq $labels.job `node` }}of node{{ else }}few{{ end }}", "{{ with $labels.job }}{{ . }}{{ end }}",
 		`{{ $labels.job | toUpper | toLower }}`, "{{ stripPort $labels.instance }} {{ stripDomain $labels.instance }} {{ stripDomain $labels.address }} {{ stripDomain `a.b` }}",
+		`{{ title "the node's API of web-1" }}`, "{{ $labels.job | title }}", "{{ match `^web-[0-9]+` $labels.instance }} {{ match `x` $labels.job }}",
+		"{{ reReplaceAll `(.*):(.*)` `$2 on ${1}!` $labels.instance }}", "{{ $labels.instance | reReplaceAll `[.:]` `_` }}", "{{ reReplaceAll `` `-` $labels.job }}", "{{ reReplaceAll `x*` `$1` `axxb` }}",
 		`{{ index $labels "job" }}`, "{{ $x := $labels.job }}{{ $x }}{{ len $x }}", `{{ "12" | humanize }}`,
 	} {
 		for _, v := range []float64{0, 1, -1, 5, 0.2534, 1e-7, -3.5e-22, 999.99, 1000, 1024, 1025, 123456789, 1e30, -7e24, 1764200000, math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -42,19 +44,41 @@ func TestAsPrometheus(t *testing.T) {
 	}
 }
 
+// A pattern that comes of a label, and what replaces much by more, end within bounds, and the text says so.
+func TestExpressionsAreBounded(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"{{ match $labels.bad `x` }}":                      "error parsing regexp",
+		"{{ match `x` $labels.long }}":                     "a text to match has 5000 bytes; the limit is 4096",
+		"{{ reReplaceAll `x` $labels.some $labels.some }}": "it makes more than 16384 bytes",
+	} {
+		filler, err := New(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		got := filler.Fill(1, map[string]string{"bad": "(", "long": strings.Repeat("x", 5000), "some": strings.Repeat("x", 4000)})
+		if !strings.HasPrefix(got, "<error expanding template: ") || !strings.Contains(got, says) {
+			t.Errorf("%s: %.200s, want %q", text, got, says)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"{{ $value":                             "cannot be read",
-		"{{ nothing }}":                         `function "nothing" not defined`,
-		"{{ $nothing }}":                        "undefined variable",
-		"{{ query `up` | first | value }}":      "query is not built",
-		"{{ range $labels }}x{{ end }}":         "range is not built",
-		`{{ define "a" }}x{{ end }}`:            "define and block are not built",
-		`{{ template "a" }}`:                    "template is not built",
-		"{{ if 1 }}{{ range . }}{{end}}{{end}}": "range is not built",
-		"{{ $externalURL }}":                    "$externalURL is not built",
-		"{{ reReplaceAll `a` `b` `c` }}":        "reReplaceAll is not built",
+		"{{ $value":                                          "cannot be read",
+		"{{ nothing }}":                                      `function "nothing" not defined`,
+		"{{ $nothing }}":                                     "undefined variable",
+		"{{ query `up` | first | value }}":                   "query is not built",
+		"{{ range $labels }}x{{ end }}":                      "range is not built",
+		`{{ define "a" }}x{{ end }}`:                         "define and block are not built",
+		`{{ template "a" }}`:                                 "template is not built",
+		"{{ if 1 }}{{ range . }}{{end}}{{end}}":              "range is not built",
+		"{{ $externalURL }}":                                 "$externalURL is not built",
+		"{{ tableLink `up` }}":                               "tableLink is not built",
+		"{{ reReplaceAll `(` `b` `c` }}":                     "reReplaceAll: error parsing regexp",
+		"{{ `x` | match `(a{100}){9}` }}":                     "match: the regular expression",
+		"{{ match `" + strings.Repeat("a", 257) + "` `c` }}": "match: a regular expression has 257 bytes; the limit is 256",
 	} {
 		if _, err := New(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
