@@ -25,6 +25,14 @@ const (
 	MaxInterval     = time.Hour
 	MaxUsageWindow  = 31 * 24 * time.Hour
 	MaxExprBytes    = 16 << 10
+
+	// Of what is usual: how many days before are looked at, how many deviations are the most, and the longest window, so that those of
+	// two days are beside each other.
+	DefaultDays      = 7
+	MinDays          = 3
+	MaxDays          = 28
+	MaxUnusual       = 1000
+	MaxUnusualWindow = 24 * time.Hour
 )
 
 // Measures of a rule over a meter.
@@ -60,6 +68,9 @@ func (r *Rule) complete(g *Group) {
 	}
 	if r.Meter != "" {
 		r.Measure = cmp.Or(r.Measure, MeasureSum)
+	}
+	if r.Unusual != 0 {
+		r.Days = cmp.Or(r.Days, DefaultDays)
 	}
 }
 
@@ -108,6 +119,41 @@ func (r *Rule) validateAsked() error {
 	if r.By != "" && !slices.Contains(usageFields, r.By) {
 		return fmt.Errorf("by: %q; a rule over a meter takes %s", r.By, strings.Join(usageFields, ", "))
 	}
+	if r.unusual() {
+		return r.validateUnusual()
+	}
+	return nil
+}
+
+// unusual reports whether the rule is about what is usual.
+func (r *Rule) unusual() bool { return r.Unusual != 0 || r.Days != 0 || r.Least != 0 }
+
+// Usual is the range that a rule's values are held against; nil: its condition is.
+func (r *Rule) Usual() *decide.Usual {
+	if !r.unusual() {
+		return nil
+	}
+	return &decide.Usual{Deviations: r.Unusual, Least: r.Least}
+}
+
+// asks is how many windows are asked for at an instant.
+func (r *Rule) asks() int { return 1 + r.Days }
+
+func (r *Rule) validateUnusual() error {
+	switch {
+	case r.Condition != "":
+		return fmt.Errorf("expected either condition or unusual")
+	case r.Measure == MeasureSize:
+		return fmt.Errorf("unusual: it is of a %s or a %s within a window: a size has no such range", MeasureSum, MeasureCount)
+	case !(r.Unusual >= 1 && r.Unusual <= MaxUnusual): // not a number is none of both
+		return fmt.Errorf("unusual: %v; expected a number of deviations, 1 to %d", r.Unusual, MaxUnusual)
+	case r.Days < MinDays || r.Days > MaxDays:
+		return fmt.Errorf("days: %d; expected %d to %d", r.Days, MinDays, MaxDays)
+	case !(r.Least >= 0):
+		return fmt.Errorf("least: %v; expected 0 or more", r.Least)
+	case r.Span() > MaxUnusualWindow:
+		return fmt.Errorf("window: %s; of what is usual each day expected at most %s", r.Span(), MaxUnusualWindow)
+	}
 	return nil
 }
 
@@ -115,6 +161,8 @@ func (r *Rule) validateExpr() error {
 	switch {
 	case r.Meter != "" || r.Measure != "":
 		return fmt.Errorf("expected either expr, or meter and measure")
+	case r.unusual():
+		return fmt.Errorf("unusual, days and least are of rules over a meter; this one is over an expression (expr)")
 	case r.Window > 0 || r.Condition != "" || r.By != "":
 		return fmt.Errorf("expr has its window, condition and by in it, as sum by (job) (rate(errors_total[5m])) > 5")
 	case len(r.Expr) > MaxExprBytes:

@@ -54,6 +54,18 @@ func TestAskedRules(t *testing.T) {
 		"a meter back in time":       {`meter: bytes, window: 1h, condition: "> 5", query_offset: 1m`, "query_offset is of rules over an expression"},
 		"a measure without a meter":  {`measure: sum, window: 1h, condition: "> 5"`, "this one counts events, each second"},
 		"an interval of counts":      {`silence: 1m, interval: 1m`, "this one counts events, each second"},
+		"what is usual":              {`meter: bytes, window: 1d, unusual: 5, by: user_id`, ""},
+		"of more days":               {`meter: bytes, measure: count, window: 1h, unusual: 3.5, days: 28, least: 100`, ""},
+		"and a condition":            {`meter: bytes, window: 1d, unusual: 5, condition: "> 1"`, "either condition or unusual"},
+		"days without it":            {`meter: bytes, window: 1d, days: 7, condition: "> 1"`, "either condition or unusual"},
+		"least without it":           {`meter: bytes, window: 1d, least: 7`, "unusual: 0; expected a number of deviations, 1 to 1000"},
+		"of a size":                  {`meter: bytes, measure: size, unusual: 5`, "a size has no such range"},
+		"not a number":               {`meter: bytes, window: 1d, unusual: .nan`, "unusual: NaN; expected a number of deviations"},
+		"not a number at least":      {`meter: bytes, window: 1d, unusual: 5, least: .nan`, "least: NaN; expected 0 or more"},
+		"of two days":                {`meter: bytes, window: 1d, unusual: 5, days: 2`, "days: 2; expected 3 to 28"},
+		"windows over each other":    {`meter: bytes, window: 25h, unusual: 5`, "window: 25h0m0s; of what is usual each day expected at most 24h0m0s"},
+		"of an expression":           {`expr: up, unusual: 5`, "unusual, days and least are of rules over a meter"},
+		"of events":                  {`window: 1h, unusual: 5`, "unusual, days and least are of rules over a meter"},
 		"a rule that records":        {`record: "job:up:sum", expr: sum by (job) (up)`, `record "job:up:sum": rules that record are not built`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,6 +210,9 @@ func TestAskedWithin(t *testing.T) {
 		}
 		return g
 	}
+	usual := func(every int) Group {
+		return Group{Name: "u", Rules: []Rule{{Alert: "U", Topic: "m", Meter: "b", Window: Span(time.Hour), Unusual: 5, Days: 119, Interval: Span(time.Duration(every) * time.Second)}}}
+	}
 	for name, c := range map[string]struct {
 		groups []Group
 		says   string
@@ -205,6 +220,7 @@ func TestAskedWithin(t *testing.T) {
 		"as many as may be":  {[]Group{group("a", MaxAsked/2, 30*time.Second), group("b", MaxAsked/2, 30*time.Second)}, ""},
 		"one more":           {[]Group{group("a", MaxAsked/2, time.Hour), group("b", MaxAsked/2+1, time.Hour)}, "301 rules over expressions and meters; the limit is 300"},
 		"too often":          {[]Group{group("a", 10, time.Second), group("b", 1, time.Second)}, "660 evaluations of them in a minute"},
+		"each day asks too":  {[]Group{usual(10)}, "720 evaluations of them in a minute"},
 		"as often as may be": {[]Group{group("a", 10, time.Second)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

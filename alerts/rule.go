@@ -83,6 +83,11 @@ type Rule struct {
 	// its size.
 	Meter   string `json:"meter,omitempty" yaml:"meter"`
 	Measure string `json:"measure,omitempty" yaml:"measure"`
+	// Unusual is how many deviations from its median a meter's sum or count may be, in place of Condition. The median is of the same
+	// window on each of as many Days before. Least is the smallest distance that counts.
+	Unusual float64 `json:"unusual,omitempty" yaml:"unusual"`
+	Days    int     `json:"days,omitempty" yaml:"days"`
+	Least   float64 `json:"least,omitempty" yaml:"least"`
 	// Interval is from one instant to the next at which an expression or a meter is asked for, and QueryOffset how far before
 	// the instant an expression is evaluated.
 	Interval    Span `json:"interval,omitempty" yaml:"interval"`
@@ -234,6 +239,8 @@ func (r *Rule) validate(receivers map[string]bool) error {
 		}
 	case r.Measure != "" || r.Interval > 0 || r.QueryOffset > 0:
 		return fmt.Errorf("measure, interval and query_offset are of rules over an expression (expr) or a meter; this one counts events, each second")
+	case r.unusual():
+		return fmt.Errorf("unusual, days and least are of rules over a meter; this one counts events")
 	case (r.Silence > 0) == (r.Window > 0):
 		return fmt.Errorf("expected either window and condition, or silence")
 	case r.Silence > 0 && r.Condition != "":
@@ -244,7 +251,7 @@ func (r *Rule) validate(receivers map[string]bool) error {
 	if time.Duration(r.For) > MaxWindow || time.Duration(r.KeepFiringFor) > MaxWindow {
 		return fmt.Errorf("for and keep_firing_for: expected at most %s", MaxWindow)
 	}
-	if _, err := r.condition(); err != nil && r.Expr == "" {
+	if _, err := r.condition(); err != nil && r.Expr == "" && !r.unusual() {
 		return err
 	}
 	size := 0

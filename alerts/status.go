@@ -188,9 +188,15 @@ func (r *Rule) Query() string {
 		b.WriteString(" within " + r.Span().String())
 	}
 	b.WriteString(")")
-	if r.Silence > 0 {
+	switch {
+	case r.Silence > 0:
 		b.WriteString(" == 0")
-	} else {
+	case r.unusual():
+		fmt.Fprintf(&b, " more than %v deviations from the median of %d days", r.Unusual, r.Days)
+		if r.Least > 0 {
+			fmt.Fprintf(&b, ", by %v at least", r.Least)
+		}
+	default:
 		b.WriteString(" " + strings.TrimSpace(r.Condition))
 	}
 	return b.String()

@@ -203,6 +203,49 @@ groups:
 	g.rounds(e, g.has(append(want, "Sum p1 inactive", "Size u1 inactive", "All  inactive")...))
 }
 
+// TestUnusualUsage holds that what a meter measured is held against the same window on the days before, by customer: more, less and
+// none at all are unusual, and what is new or varies is not.
+func TestUnusualUsage(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopicOf(kinds.Meter, "bytes"))
+	g.apply(`
+groups:
+- name: usage
+  topic: bytes
+  interval: 1s
+  rules:
+  - {alert: Unusual, meter: sent, window: 2h, unusual: 5, days: 5, least: 10, by: user_id, annotations: {summary: "{{ $labels.user_id }} sent {{ $value }}"}}
+  - {alert: Other, meter: stored, window: 2h, unusual: 5, days: 3}
+`)
+	e := g.evaluator(nil)
+	now, n := time.Now(), 0
+	sent := func(customer string, day int, delta int64) schemas.Event {
+		n++
+		at := now.Add(-time.Duration(day)*24*time.Hour - 10*time.Minute) // in the windows of the hour and a half to come
+		ev, err := meter.Diff{Meter: "sent", Provider: "p", Space: "s", Customer: customer, Cause: fmt.Sprint("c", n), Delta: delta, Time: at}.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ev
+	}
+	var all []schemas.Event
+	for customer, days := range map[string][]int64{ // of today, and of each day before
+		"more": {1000, 100, 104, 97, 101, 99}, "less": {50, 100, 104, 97, 101, 99}, "none": {0, 100, 104, 97, 101, 99}, "steady": {107, 100, 104, 97, 101, 99},
+		"new": {1000, 1, 1, 0, 0, 0}, "varies": {290, 10, 200, 90, 160, 110}, "small": {9, 1, 1, 1, 1, 1},
+	} {
+		for day, delta := range days {
+			if delta != 0 {
+				all = append(all, sent(customer, day, delta))
+			}
+		}
+	}
+	g.send("bytes", all...)
+	want := []string{"Unusual more firing", "Unusual less firing", "Unusual none firing"}
+	g.rounds(e, g.has(want...))
+	g.send("bytes", sent("none", 0, 101))
+	g.rounds(e, g.has(append(want, "Unusual none inactive")...))
+}
+
 // TestTryAsked holds that rules that are asked for are tried at each of their instants, and not too often.
 func TestTryAsked(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,9 @@ func (e *Evaluator) samples(ctx context.Context, r *alerts.Rule, at int64, known
 	if r.Expr != "" {
 		return e.series(ctx, r, at)
 	}
+	if r.Usual() != nil {
+		return e.unusual(ctx, r, at, known)
+	}
 	return e.bills(ctx, r, at, known)
 }
 
@@ -89,9 +92,9 @@ func (e *Evaluator) bills(ctx context.Context, r *alerts.Rule, at int64, known m
 	end, condition := time.Unix(0, at).UTC(), r.Decided().Condition
 	out, met := map[string]decide.Sample{}, 0
 	take := func(group, text string) error {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil && !math.IsInf(v, 0) {
-			return fmt.Errorf("alerts: usage %q: %w", text, err)
+		v, err := numberOf(text)
+		if err != nil {
+			return err
 		}
 		s := decide.Sample{Value: v, Met: condition.Met(v)}
 		if s.Met {
@@ -109,8 +112,22 @@ func (e *Evaluator) bills(ctx context.Context, r *alerts.Rule, at int64, known m
 		q := usage.SizeRequest{Topic: r.Topic, Meter: r.Meter, At: end, GroupBy: usageBy[r.By]}
 		return out, e.usage.Sizes(ctx, q, func(s usage.Size) error { return take(groupOf(r.By, s.Provider, s.Space, s.Customer), s.Size) })
 	}
+	return out, e.window(ctx, r, end, take)
+}
+
+// window calls take with what each group used within the rule's window that ends at a time.
+func (e *Evaluator) window(ctx context.Context, r *alerts.Rule, end time.Time, take func(group, usage string) error) error {
 	q := usage.Request{Topic: r.Topic, Meter: r.Meter, From: end.Add(-r.Span()), To: end, GroupBy: usageBy[r.By], Measure: usage.Measure(r.Measure)}
-	return out, e.usage.Bills(ctx, q, func(b usage.Bill) error { return take(groupOf(r.By, b.Provider, b.Space, b.Customer), b.Usage) })
+	return e.usage.Bills(ctx, q, func(b usage.Bill) error { return take(groupOf(r.By, b.Provider, b.Space, b.Customer), b.Usage) })
+}
+
+// numberOf reads a usage, which is as exact as it was counted.
+func numberOf(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil && !math.IsInf(v, 0) {
+		return 0, fmt.Errorf("alerts: usage %q: %w", text, err)
+	}
+	return v, nil
 }
 
 // groupOf is the value of the field that a rule groups by.

@@ -38,6 +38,9 @@ export type AlertGroup = {
     expr?: string;
     meter?: string;
     measure?: string;
+    unusual?: number;
+    days?: number;
+    least?: number;
     interval?: string;
     query_offset?: string;
     by?: string;
