@@ -397,7 +397,27 @@ func statementsOverHTTP(t *testing.T, e *env, c *caller) {
 		}
 		return nil
 	})
-	holds(t, c.get("/v1/sql/s-long"), `"state":"running"`)
+	var last uint64
+	for range 2 { // ClickHouse says how far it is, and it is further then
+		eventually(t, 20*time.Second, func() error {
+			var now struct {
+				State    string
+				Progress *struct {
+					Rows, Bytes uint64
+					TotalRows   uint64 `json:"total_rows"`
+					Memory      int64  `json:"memory_bytes"`
+				}
+			}
+			if err := json.Unmarshal(c.get("/v1/sql/s-long"), &now); err != nil || now.State != "running" {
+				t.Fatalf("%+v, %v", now, err)
+			}
+			if now.Progress == nil || now.Progress.Rows <= last || now.Progress.TotalRows < now.Progress.Rows {
+				return fmt.Errorf("progress is %+v, and %d rows were read before", now.Progress, last)
+			}
+			last = now.Progress.Rows
+			return nil
+		})
+	}
 	holds(t, c.send(200, "DELETE", "/v1/sql/s-long", ""), `"state":"cancelled"`)
 	asked.Wait()
 	eventually(t, 20*time.Second, func() error {

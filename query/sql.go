@@ -32,6 +32,8 @@ type SQLRequest struct {
 	User, Password string
 	// ID names the statement in ClickHouse's query log, behind a word of its own; empty: ClickHouse names it.
 	ID string
+	// Asked, when set, hears by which id ClickHouse is asked, before it is.
+	Asked func(id string)
 	// Began, when set, hears what had been read when the answer began.
 	Began func(SQLRead)
 }
@@ -82,6 +84,9 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 	id := ""
 	if req.ID != "" { // two statements may have one id, and ClickHouse runs one of an id at a time
 		id = statementID + req.ID + "-" + rand.Text()
+		if req.Asked != nil {
+			req.Asked(id)
+		}
 	}
 	body, err := r.db.Select(ctx, &tables.Select{
 		SQL: req.SQL, User: req.User, Password: req.Password, Own: true, ID: id,

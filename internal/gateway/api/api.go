@@ -29,7 +29,7 @@ const (
 	maxSQL    = 16
 	maxPings  = 4
 	maxReads  = 64
-	maxLooks  = 16 // at statements, and cancels of them: from memory
+	maxLooks  = 16 // at statements, and cancels of them: each asks ClickHouse one line at most
 	maxTiming = 256
 	maxPages  = 8 // each holds up to 1,000 documents
 	sqlBytes  = 1 << 20

@@ -67,7 +67,8 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, one := a.statements.begin(r.Context(), ownerOf(r), request.ID(r))
 	body, err := a.cfg.Reader.SQL(ctx, query.SQLRequest{
-		SQL: string(statement), Format: format, User: as.user, Password: as.password, ID: request.ID(r), Began: func(read query.SQLRead) { one.read.Store(&read) },
+		SQL: string(statement), Format: format, User: as.user, Password: as.password, ID: request.ID(r),
+		Asked: func(id string) { one.asked.Store(&id) }, Began: func(read query.SQLRead) { one.read.Store(&read) },
 	})
 	if err != nil {
 		a.statements.end(one, err)

@@ -30,6 +30,7 @@ type statement struct {
 	owner, id string
 	began     time.Time
 	stop      context.CancelCauseFunc
+	asked     atomic.Pointer[string] // the id that ClickHouse knows it by
 	read      atomic.Pointer[query.SQLRead]
 	bytes     atomic.Uint64
 
@@ -56,9 +57,15 @@ type Statement struct {
 	Elapsed float64        `json:"elapsed_seconds"`
 	// AnswerBytes are those of the answer so far.
 	AnswerBytes uint64 `json:"answer_bytes"`
+	// Progress is how far ClickHouse is; none where it does not run the statement now, or does not say so at once.
+	Progress *query.SQLProgress `json:"progress,omitempty"`
 	// Read is what ClickHouse had read when the answer began: all of it, where rows come only at the end.
 	Read *query.SQLRead `json:"read,omitempty"`
 }
+
+// progressWait is how long ClickHouse is asked how far a statement is: what else is known is not held up for long by a server that
+// is busy with it.
+const progressWait = 2 * time.Second
 
 var (
 	errCancelled   = request.Refuse(http.StatusConflict, "cancelled", "the statement was cancelled", "")
@@ -131,8 +138,18 @@ func (a *API) statement(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err := paramsOf(r).end(); err != nil {
 		return nil, err
 	}
-	_, v, err := a.statements.find(ownerOf(r), r.PathValue("id"))
-	return v, err
+	one, v, err := a.statements.find(ownerOf(r), r.PathValue("id"))
+	if err != nil || v.State != statementRuns {
+		return v, err
+	}
+	if id := one.asked.Load(); id != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), progressWait)
+		defer cancel()
+		if p, err := a.cfg.Reader.SQLProgress(ctx, *id); err == nil {
+			v.Progress = p
+		}
+	}
+	return v, nil
 }
 
 // cancelStatement ends one of one's own statements, and ClickHouse's work for it.

@@ -783,6 +783,12 @@ export type Statement = {
   began_at: string;
   elapsed_seconds: number;
   answer_bytes: number;
+  progress?: {
+    rows: number;
+    bytes: number;
+    total_rows: number;
+    memory_bytes: number;
+  };
   read?: {
     rows: number;
     bytes: number;
