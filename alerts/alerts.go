@@ -97,7 +97,7 @@ func within(live, groups []Group) error {
 		for i := range g.Rules {
 			topics[g.Rules[i].Topic] = true
 			if r := &g.Rules[i]; r.Asked() {
-				asked, often = asked+1, often+float64(r.asks())*float64(time.Minute)/float64(r.Interval)
+				asked, often = asked+1, often+float64(r.Asks())*float64(time.Minute)/float64(r.Interval)
 			}
 		}
 	}

@@ -136,8 +136,8 @@ func (r *Rule) Usual() *decide.Usual {
 	return &decide.Usual{Deviations: r.Unusual, Least: r.Least}
 }
 
-// asks is how many windows are asked for at an instant.
-func (r *Rule) asks() int { return 1 + r.Days }
+// Asks is how many windows are asked for at an instant.
+func (r *Rule) Asks() int { return 1 + r.Days }
 
 func (r *Rule) validateUnusual() error {
 	switch {

@@ -14,8 +14,9 @@ import (
 const (
 	// maxAsking is how many topics ClickHouse is asked for at once.
 	maxAsking = 2
-	// askTime bounds one rule at one instant.
-	askTime = 10 * time.Second
+	// askTime bounds one rule at one instant, usualTime one that asks for each of some days.
+	askTime   = 10 * time.Second
+	usualTime = time.Minute
 	// storedStall is how long is waited for what is accepted and not stored while nothing moves, storedTime how long at most.
 	storedStall = 15 * time.Second
 	storedTime  = 20 * time.Second

@@ -212,10 +212,9 @@ func TestUnusualUsage(t *testing.T) {
 groups:
 - name: usage
   topic: bytes
-  interval: 1s
+  interval: 3s
   rules:
   - {alert: Unusual, meter: sent, window: 2h, unusual: 5, days: 5, least: 10, by: user_id, annotations: {summary: "{{ $labels.user_id }} sent {{ $value }}"}}
-  - {alert: Other, meter: stored, window: 2h, unusual: 5, days: 3}
 `)
 	e := g.evaluator(nil)
 	now, n := time.Now(), 0
@@ -273,5 +272,21 @@ func TestTryAsked(t *testing.T) {
 	}
 	if err := g.has()(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Each day of what is usual counts among the evaluations of a try.
+func TestTriable(t *testing.T) {
+	t.Parallel()
+	groups, err := alerts.Parse([]byte(`groups: [{name: g, topic: bytes, rules: [{alert: U, meter: sent, window: 1h, unusual: 5, days: 7, interval: 1m}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *Evaluator // it asks nothing
+	if err := e.triable(groups, time.Now().Add(-4*time.Hour)); err != nil {
+		t.Errorf("of 1,920 evaluations: %v", err)
+	}
+	if err := e.triable(groups, time.Now().Add(-5*time.Hour)); err == nil || !strings.Contains(err.Error(), "would be evaluated 2400 times") {
+		t.Errorf("of 2,400 evaluations: %v", err)
 	}
 }

@@ -25,7 +25,11 @@ const maxSeriesBytes = 2 << 10
 
 // samples asks for the values of a rule at an instant: those that meet its condition, and those of known groups.
 func (e *Evaluator) samples(ctx context.Context, r *alerts.Rule, at int64, known map[string]bool) (map[string]decide.Sample, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	within := askTime
+	if r.Usual() != nil {
+		within = usualTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if r.Expr != "" {
 		return e.series(ctx, r, at)

@@ -73,7 +73,7 @@ func (e *Evaluator) triable(groups []alerts.Group, since time.Time) error {
 	for i := range groups {
 		for j := range groups[i].Rules {
 			if r := &groups[i].Rules[j]; r.Asked() {
-				n += int(time.Since(since) / time.Duration(r.Interval))
+				n += r.Asks() * int(time.Since(since)/time.Duration(r.Interval))
 			}
 		}
 	}

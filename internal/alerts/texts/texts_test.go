@@ -77,7 +77,7 @@ func TestRefused(t *testing.T) {
 		"{{ $externalURL }}":                                 "$externalURL is not built",
 		"{{ tableLink `up` }}":                               "tableLink is not built",
 		"{{ reReplaceAll `(` `b` `c` }}":                     "reReplaceAll: error parsing regexp",
-		"{{ `x` | match `(a{100}){9}` }}":                     "match: the regular expression",
+		"{{ `x` | match `(a{100}){9}` }}":                    "match: the regular expression",
 		"{{ match `" + strings.Repeat("a", 257) + "` `c` }}": "match: a regular expression has 257 bytes; the limit is 256",
 	} {
 		if _, err := New(text); err == nil || !strings.Contains(err.Error(), says) {
