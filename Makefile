@@ -49,7 +49,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights users soak simulate documents cover release release-check go-install install clean tidy backup-large console-shots
+.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights users soak simulate documents cover release release-check go-install install clean tidy backup-large logql logql-large console-shots
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -285,8 +285,11 @@ hostile: setup ## The worst known request of every route, all of them, and hosti
 tenants: setup ## Two tenants of one topic by token: 10,000 random requests of the one, none of which shows the other
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_TENANT_REQUESTS=10000 $(if $(SEED),ALMANAC_TENANT_SEED=$(SEED)) go test -count 1 -timeout 30m -run '^TestTwoTenants$$' -v ./integration
 
-logql: setup ## 300 random queries of LogQL for lines, and 300 for numbers, against their stages one event at a time
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_LOGQL=300 go test -count 1 -timeout 30m -run '^TestLogQL$$' -v ./integration
+logql: setup ## 300 random queries of LogQL for lines, and 300 for numbers, against their stages one event at a time, and as many over each real log
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_LOGQL=300 go test -count 1 -timeout 30m -run '^(TestLogQL|TestLogQLOverFiles)$$' -v ./integration
+
+logql-large: setup ## What Grafana asks by Loki's API of a day with 10,000,000 rows, each with its bar; needs 4 GiB of disk and a machine that does nothing else
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_LOGQL_LARGE=10000000 go test -count 1 -timeout 30m -run '^TestLogQLLarge$$' -v ./cmd/almanac
 
 usage: setup ## Bills of 10 million diffs, looks for copies among HISTORY rows, and bills while parts are killed, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage

@@ -90,7 +90,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	if os.Getenv(backupsEnv)+os.Getenv(backupLargeEnv)+os.Getenv(coldKillsEnv) != "" {
+	if os.Getenv(backupsEnv)+os.Getenv(backupLargeEnv)+os.Getenv(logqlLargeEnv)+os.Getenv(coldKillsEnv) != "" {
 		maxWait = 20 * time.Minute
 	}
 	embeddedtest.Main(m)
