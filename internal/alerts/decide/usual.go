@@ -18,14 +18,13 @@ const (
 	leastBefore = 3
 	// ofNormal makes the median of distances the standard deviation of what is spread normally.
 	ofNormal = 1.4826
-	// leastDeviation of the median is how small a deviation counts: else what was the same each day has none, and any other value is
-	// infinitely far from it.
+	// leastDeviation of the median is how small a deviation counts. Else it is 0 of what was the same each day, and any other value is
+	// infinitely far away.
 	leastDeviation = 0.05
 )
 
-// Unusual reports whether a value is outside of what those before it make usual. before is the newest first. Values that begin
-// with the first that is not 0 are those that judge: what was not there yet has no range. Of fewer than three none is known, and nothing
-// is unusual.
+// Unusual reports whether a value is outside of what those before it make usual. before is the newest first. Only values from the
+// first on that is not 0 count: what was not there yet has no range. Of fewer than three nothing is unusual.
 func (u Usual) Unusual(value float64, before []float64) bool {
 	n := len(before)
 	for n > 0 && before[n-1] == 0 {
