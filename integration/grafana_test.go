@@ -47,12 +47,14 @@ const (
 	grafanaVolume   = "grafana/grafana public/app/plugins/datasource/loki/dataProviders/logsVolumeProvider.ts @0413b78"
 	drilldownData   = "grafana/logs-drilldown src/services/datasource.ts @062fdeb"
 	drilldownExpr   = "grafana/logs-drilldown src/services/expressions.ts @0cbf69b, variables.ts @030613d"
+	grafanaQuery    = "grafana/grafana pkg/tsdb/loki/parse_query.go @0c9ce2c"
+	grafanaPanels   = "grafana/grafana devenv/dev-dashboards/datasource-loki/loki_fakedata.json @15f0841"
 	composed        = "not read in a source: composed of what the others ask"
 	categorizedFlag = "X-Loki-Response-Encoding-Flags: categorize-labels"
 )
 
 // grafanaRequests are what Explore, dashboards, alert rules and Logs Drilldown ask for: forms of their sources, not recorded traffic. START and END are the range in nanoseconds, FROM and TO as
-// toISOString writes it, LATE the end of the range of an alert. Backquotes and spaces are as the query builders leave them.
+// toISOString writes it, LATE the end of the range of an alert, SOON two seconds before it. Backquotes and spaces are as the query builders leave them.
 var grafanaRequests = []asked{
 	{"save and test", grafanaHealth, "query", []string{"query", "vector(1)+vector(1)", "direction", "backward", "time", "4000000000"}, ""},
 	{"explore, lines", grafanaAPI, "query_range", []string{"query", "{service=\"api\"} |= ``", "direction", "backward", "limit", "1000", "start", "START", "end", "END", "step", "10000ms"}, categorizedFlag},
@@ -69,7 +71,13 @@ var grafanaRequests = []asked{
 	{"explore, how much", composed, "index/stats", []string{"query", `{service="api"}`, "start", "START", "end", "END"}, ""},
 	{"a dashboard's rate", composed, "query_range", []string{"query", "topk(2, sum by(service) (rate({topic=\"app\"} |= `` [10m])))", "direction", "backward", "limit", "1000", "start", "START", "end", "END", "step", "1200000ms"}, ""},
 	{"a dashboard's average", composed, "query_range", []string{"query", "avg(avg_over_time({service=\"api\"} | json | unwrap took | __error__=`` [1h]))", "direction", "backward", "start", "END", "end", "END", "step", "600000ms"}, ""},
-	{"an alert rule", composed, "query", []string{"query", `sum by(service) (count_over_time({level="error"} [1h])) > 0`, "direction", "backward", "time", "LATE"}, ""},
+	{"a dashboard's variable", grafanaPanels, "label/service/values", []string{"start", "START", "end", "END"}, ""},
+	{"a dashboard's lines", grafanaPanels, "query_range", []string{"query", "{service=\"api\"} |= `took`", "direction", "backward", "limit", "60", "start", "START", "end", "END", "step", "10000ms"}, categorizedFlag},
+	{"a dashboard's count", grafanaPanels, "query_range", []string{"query", `count_over_time({service="web"} [5m])`, "direction", "backward", "limit", "60", "start", "START", "end", "END", "step", "600000ms"}, ""},
+	{"a dashboard's steps by themselves", grafanaQuery, "query_range", []string{"query", `sum by (level) (count_over_time({service="api"} [20m]))`, "direction", "backward", "start", "START", "end", "END", "step", "1200000ms"}, ""},
+	{"a dashboard's number of the whole range", grafanaQuery, "query", []string{"query", `sum(count_over_time({service="api"} [3600s]))`, "direction", "backward", "time", "LATE"}, ""},
+	{"an alert rule", grafanaQuery, "query", []string{"query", `sum by(service) (count_over_time({level="error"} [1h])) > 0`, "direction", "backward", "time", "LATE"}, ""},
+	{"an alert rule from before there were instants", grafanaQuery, "query_range", []string{"query", `sum by(service) (count_over_time({level="error"} [1h]))`, "direction", "backward", "start", "SOON", "end", "END", "step", "1000ms"}, ""},
 	{"drilldown, services", drilldownData, "index/volume", []string{"query", "{service_name=~`.+`}", "limit", "5000", "start", "FROM", "end", "TO"}, "X-Query-Tags: Source=grafana-lokiexplore-app"},
 	{"drilldown, patterns", drilldownData, "patterns", []string{"query", "{service_name=`api`}", "start", "FROM", "end", "TO", "step", "10s"}, "X-Query-Tags: Source=grafana-lokiexplore-app"},
 	{"drilldown, detected labels", drilldownData, "detected_labels", []string{"query", "{service_name=`api`}", "start", "FROM", "end", "TO"}, ""},
@@ -122,7 +130,7 @@ func TestGrafanaRequests(t *testing.T) {
 		}
 	}
 	end := begin.Add(time.Hour)
-	times := strings.NewReplacer("START", fmt.Sprint(begin.UnixNano()), "END", fmt.Sprint(end.UnixNano()), "LATE", fmt.Sprint(end.UnixNano()),
+	times := strings.NewReplacer("START", fmt.Sprint(begin.UnixNano()), "END", fmt.Sprint(end.UnixNano()), "LATE", fmt.Sprint(end.UnixNano()), "SOON", fmt.Sprint(end.Add(-2*time.Second).UnixNano()),
 		"FROM", begin.Format("2006-01-02T15:04:05.000Z"), "TO", end.Format("2006-01-02T15:04:05.000Z"))
 	want := map[string]any{}
 	if text, err := os.ReadFile(grafanaAnswers); err == nil {
