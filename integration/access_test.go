@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -31,6 +32,8 @@ import (
 	"github.com/almanac-events/almanac/internal/access/keep"
 	"github.com/almanac-events/almanac/internal/gateway"
 	"github.com/almanac-events/almanac/internal/operations"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -202,6 +205,102 @@ func TestRightsOfWhatBodiesName(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What an id names: jobs, erasures and dead letters of a topic that a token may operate are for it, and those of another are as if there were none.
+func TestRightsOfWhatIDsName(t *testing.T) {
+	t.Parallel()
+	e := start(t, newTopic("app"), newTopic("other"))
+	k, all, _ := holders(t)
+	base, _ := e.gateway(func(c *gateway.Config) { c.Tokens = k })
+	secret := func(role access.Role) string {
+		return all[slices.IndexFunc(all, func(h holder) bool { return h.name == string(role) })].secret
+	}
+	asked := func(role access.Role, method, path, body string, want int, out any) {
+		t.Helper()
+		code, text := e.sendAs(method, base+path, secret(role), "application/json", body)
+		if code != want {
+			t.Fatalf("%s %s as %s: %d %s, want %d", method, path, role, code, text, want)
+		}
+		if out != nil {
+			if err := json.Unmarshal([]byte(text), out); err != nil {
+				t.Fatalf("%s %s: %v in %s", method, path, err, text)
+			}
+		}
+	}
+	type ids struct{ job, erasure, letter string }
+	of := map[string]ids{}
+	for topic, role := range map[string]access.Role{"app": access.RoleOperate, "other": access.RoleAdmin} {
+		var j struct {
+			ID      string `json:"id"`
+			Request struct {
+				Erasure string `json:"erasure"`
+			} `json:"request"`
+		}
+		asked(role, http.MethodPost, "/v1/erasures", `{"topic":"`+topic+`","users":["u"]}`, http.StatusAccepted, &j)
+		e.publish(schemas.DeadSubject(topic), "not JSON", schemas.HeaderReason, "bad-json", schemas.HeaderSourceSubject, "events."+topic+".2026-02.0")
+		var list struct {
+			Dead []query.DeadLetter `json:"dead"`
+		}
+		asked(role, http.MethodGet, "/v1/dead?topic="+topic, "", http.StatusOK, &list)
+		if len(list.Dead) != 1 || j.ID == "" || j.Request.Erasure == "" {
+			t.Fatalf("of %s: job %+v, letters %+v", topic, j, list)
+		}
+		of[topic] = ids{j.ID, j.Request.Erasure, list.Dead[0].ID}
+	}
+	app, other, none := of["app"], of["other"], ids{"0123456789abcdef", "0123456789abcdef", "999999999@2026-11-20T12:00:00Z"}
+	for name, c := range map[string]struct {
+		method string
+		path   func(ids) string
+		own    []int // what its own is answered with
+	}{
+		"a job":               {http.MethodGet, func(i ids) string { return "/v1/jobs/" + i.job }, []int{http.StatusOK}},
+		"the end of a job":    {http.MethodDelete, func(i ids) string { return "/v1/jobs/" + i.job }, []int{http.StatusOK, http.StatusConflict}}, // it may have ended
+		"an erasure":          {http.MethodGet, func(i ids) string { return "/v1/erasures/" + i.erasure }, []int{http.StatusOK}},
+		"an erasure again":    {http.MethodPost, func(i ids) string { return "/v1/erasures/" + i.erasure + "/resume" }, []int{http.StatusAccepted}},
+		"a letter":            {http.MethodGet, func(i ids) string { return "/v1/dead/" + i.letter }, []int{http.StatusOK}},
+		"a letter sent again": {http.MethodPost, func(i ids) string { return "/v1/dead/retry?topic=app&seq=" + i.letter }, []int{http.StatusAccepted}},
+		"a trial of it":       {http.MethodPost, func(i ids) string { return "/v1/dead/retry?topic=app&dry_run&seq=" + i.letter }, []int{http.StatusOK}},
+		"a trial of a drop":   {http.MethodPost, func(i ids) string { return "/v1/dead/drop?topic=app&dry_run&seq=" + i.letter }, []int{http.StatusOK}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ask := func(i ids) (int, string) {
+				code, text := e.askAs(c.method, base+c.path(i), secret(access.RoleOperate))
+				for _, id := range []string{i.job, i.erasure, i.letter} {
+					text = strings.ReplaceAll(text, id, "ID")
+				}
+				return code, regexp.MustCompile(`"request_id":"[^"]*"`).ReplaceAllString(text, "")
+			}
+			if code, text := ask(app); !slices.Contains(c.own, code) {
+				t.Errorf("its own: %d %s", code, text)
+			}
+			code, text := ask(other)
+			if absent, says := ask(none); code != http.StatusNotFound || absent != code || says != text {
+				t.Errorf("another's: %d %s, and what is not there: %d %s", code, text, absent, says)
+			}
+		})
+	}
+	for path, want := range map[string]int{
+		"/v1/dead/retry?topic=app": http.StatusAccepted, "/v1/dead/drop?topic=app": http.StatusAccepted, "/v1/dead/drop": http.StatusForbidden,
+		"/v1/dead/retry?topic=other": http.StatusForbidden, "/v1/dead/drop?topic=other": http.StatusForbidden, "/v1/dead/drop?topic=app&topic=other": http.StatusForbidden,
+	} {
+		asked(access.RoleOperate, http.MethodPost, path, "", want, nil)
+	}
+	// Nothing became of what was asked of the other topic.
+	var j struct {
+		CancelledBy string `json:"cancelled_by"`
+	}
+	asked(access.RoleAdmin, http.MethodGet, "/v1/jobs/"+other.job, "", http.StatusOK, &j)
+	var list struct {
+		Jobs []struct{ Topic, By string } `json:"jobs"`
+	}
+	asked(access.RoleAdmin, http.MethodGet, "/v1/jobs?topic=other", "", http.StatusOK, &list)
+	if j.CancelledBy != "" || len(list.Jobs) != 1 || list.Jobs[0].By != "admin" {
+		t.Errorf("of other: cancelled by %q, jobs %+v", j.CancelledBy, list.Jobs)
+	}
+	if letters := e.lettersNow("other"); len(letters) != 1 {
+		t.Errorf("of other are left %+v", letters)
 	}
 }
 

@@ -112,6 +112,11 @@ func NotLetter(name schemas.Source, subject string, msg *streams.Message) error 
 	case msg.Subject == subject || subject == schemas.DeadSubject("") && strings.HasPrefix(msg.Subject, subject):
 		return nil
 	}
+	return NoDeadLetter(name)
+}
+
+// NoDeadLetter is the error of a name that no dead letter has.
+func NoDeadLetter(name schemas.Source) error {
 	return fmt.Errorf("%w: %w: %s; `almanac dead ls` lists them", schemas.ErrRequest, ErrNoDeadLetter, name.Name())
 }
 

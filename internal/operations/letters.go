@@ -30,16 +30,16 @@ var (
 		Params: []Param{ofTopic}, Answers: ok("DeadReasons"),
 	}
 	DeadLetter = Operation{
-		Tool: "dead_letter", Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Right: Right{access.Operate, OfAll}, Access: Reads,
+		Tool: "dead_letter", Method: http.MethodGet, Path: "/v1/dead/{seq}", Summary: "One dead letter", Right: Right{access.Operate, OfSome}, Access: Reads,
 		Params:  []Param{{Name: "seq", In: Path, Required: true, Help: "the id of a dead letter: its number and time. A number alone is what has it now"}},
 		Answers: ok("DeadLetter"),
 	}
 	RetryLetters = Operation{
-		Method: http.MethodPost, Path: "/v1/dead/retry", Summary: "Send dead letters again", Right: Right{access.Operate, OfAll}, Access: Writes,
+		Method: http.MethodPost, Path: "/v1/dead/retry", Summary: "Send dead letters again", Right: Right{Action: access.Operate}, Access: Writes,
 		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only the dead letter `NUMBER@TIME`, as dead ls prints it, or of that number alone"}}, Answers: resolved,
 	}
 	DropLetters = Operation{
-		Method: http.MethodPost, Path: "/v1/dead/drop", Summary: "Drop dead letters", Right: Right{access.Operate, OfAll}, Access: Writes,
+		Method: http.MethodPost, Path: "/v1/dead/drop", Summary: "Drop dead letters", Right: Right{Action: access.Operate}, Access: Writes,
 		Params: []Param{ofTopic, ofReason, dryRun, {Name: "seq", Example: letterExample, Help: "only the dead letter `NUMBER@TIME`, as dead ls prints it"}}, Answers: resolved,
 	}
 )

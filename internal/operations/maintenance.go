@@ -25,11 +25,11 @@ var (
 		Params: []Param{helped(dryRun, "count what would go, and change nothing")}, Body: &Body{Type: "EraseRequest", Private: true}, Answers: append(ok("ErasurePlan"), accepted("Job")),
 	}
 	ShowErasure = Operation{
-		Method: http.MethodGet, Path: "/v1/erasures/{id}", Summary: "An erasure and its proof", Right: Right{access.Operate, OfAll}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/erasures/{id}", Summary: "An erasure and its proof", Right: Right{access.Operate, OfSome}, Access: Reads,
 		Params: []Param{erasureID}, Answers: ok("ErasureProof"),
 	}
 	ResumeErasure = Operation{
-		Method: http.MethodPost, Path: "/v1/erasures/{id}/resume", Summary: "Carry an erasure on", Right: Right{access.Operate, OfAll}, Access: Writes,
+		Method: http.MethodPost, Path: "/v1/erasures/{id}/resume", Summary: "Carry an erasure on", Right: Right{access.Operate, OfSome}, Access: Writes,
 		Params: []Param{erasureID, purge}, Answers: []Answer{accepted("Job")},
 	}
 	Replay = Operation{
@@ -42,11 +42,11 @@ var (
 		Answers: ok("Jobs"),
 	}
 	Job = Operation{
-		Method: http.MethodGet, Path: "/v1/jobs/{id}", Summary: "One job", Right: Right{access.Operate, OfAll}, Access: Reads,
+		Method: http.MethodGet, Path: "/v1/jobs/{id}", Summary: "One job", Right: Right{access.Operate, OfSome}, Access: Reads,
 		Params: []Param{jobID}, Answers: ok("Job"),
 	}
 	CancelJob = Operation{
-		Method: http.MethodDelete, Path: "/v1/jobs/{id}", Summary: "Cancel a job", Right: Right{access.Operate, OfAll}, Access: Writes,
+		Method: http.MethodDelete, Path: "/v1/jobs/{id}", Summary: "Cancel a job", Right: Right{access.Operate, OfSome}, Access: Writes,
 		Params: []Param{jobID}, Answers: ok("Job"), Refused: []int{http.StatusConflict},
 	}
 )

@@ -22,7 +22,8 @@ const (
 	OfNamed Scope = iota
 	// OfAll topics: what the request is about is known only once it is under way.
 	OfAll
-	// OfSome: some topic. The operation itself asks for those of its body, or leaves out what may not be seen.
+	// OfSome: some topic. The operation itself asks for those of its body, leaves out what may not be seen, or answers that there is
+	// nothing of an id whose topic is another.
 	OfSome
 )
 

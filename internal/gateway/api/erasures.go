@@ -75,7 +75,7 @@ func (a *API) addErasures(on routes) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
-		x, e, err := a.erasure(r.Context(), r.PathValue("id"))
+		x, e, err := a.erasure(r)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (a *API) addErasures(on routes) {
 		if err := p.end(); err != nil {
 			return nil, err
 		}
-		_, e, err := a.erasure(r.Context(), r.PathValue("id"))
+		_, e, err := a.erasure(r)
 		if err != nil {
 			return nil, err
 		}
@@ -95,8 +95,9 @@ func (a *API) addErasures(on routes) {
 	}))
 }
 
-// erasure finds one of the ledger.
-func (a *API) erasure(ctx context.Context, id string) (*erasure.Eraser, ledger.Erasure, error) {
+// erasure is the one of the ledger that a path names. One of a topic that who asks may not operate is as one that is not there.
+func (a *API) erasure(r *http.Request) (*erasure.Eraser, ledger.Erasure, error) {
+	ctx, id := r.Context(), r.PathValue("id")
 	x, err := a.cfg.Eraser(ctx, nil)
 	if err != nil {
 		return nil, ledger.Erasure{}, err
@@ -106,7 +107,7 @@ func (a *API) erasure(ctx context.Context, id string) (*erasure.Eraser, ledger.E
 		return nil, ledger.Erasure{}, err
 	}
 	for _, e := range erasure.List(all, "") {
-		if e.ID == id {
+		if e.ID == id && a.may(r, access.Operate, e.Topic) == nil {
 			return x, e, nil
 		}
 	}

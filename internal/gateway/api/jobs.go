@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/operations"
@@ -58,14 +59,31 @@ func (a *API) addJobs(on routes) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
-		return a.jobs.Get(r.Context(), r.PathValue("id"))
+		return a.jobOf(r)
 	}))
 	on.serve(&operations.CancelJob, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
-		return a.jobs.Cancel(r.Context(), r.PathValue("id"))
+		j, err := a.jobOf(r)
+		if err != nil {
+			return nil, err
+		}
+		return a.jobs.Cancel(r.Context(), j.ID)
 	}))
+}
+
+// jobOf is the job that a path names. One of a topic that who asks may not operate is as one that is not there.
+func (a *API) jobOf(r *http.Request) (jobs.Job, error) {
+	id := r.PathValue("id")
+	j, err := a.jobs.Get(r.Context(), id)
+	if err == nil && a.may(r, access.Operate, j.Topic) != nil {
+		err = jobs.Unknown(id)
+	}
+	if err != nil {
+		return jobs.Job{}, err
+	}
+	return j, nil
 }
 
 // submit begins a job and answers with it.

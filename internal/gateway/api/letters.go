@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/jobs"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
@@ -91,7 +92,14 @@ func (a *API) addLetters(on routes) {
 		if err != nil {
 			return nil, request.Refuse(http.StatusNotFound, "no_such_dead_letter", fmt.Sprintf("%q does not name a dead letter: %s", r.PathValue("seq"), err), "GET /v1/dead lists them")
 		}
-		return a.cfg.Reader.DeadLetter(r.Context(), name)
+		d, err := a.cfg.Reader.DeadLetter(r.Context(), name)
+		if err == nil && a.may(r, access.Operate, d.Topic) != nil {
+			err = query.NoDeadLetter(name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
 	}))
 	if a.cfg.Letters == nil {
 		return
@@ -124,6 +132,9 @@ func (a *API) resolve(r *http.Request, drop bool) (any, error) {
 	}
 	if q.Seq > 0 {
 		d, err := a.cfg.Reader.DeadLetter(r.Context(), schemas.Source{Seq: q.Seq, Stored: q.At})
+		if err == nil && d.Topic != q.Topic {
+			err = query.NoDeadLetter(schemas.Source{Seq: q.Seq, Stored: q.At})
+		}
 		if err != nil {
 			return nil, err
 		}

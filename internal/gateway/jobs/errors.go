@@ -1,6 +1,11 @@
 package jobs
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/almanac-events/almanac/internal/registry"
+)
 
 var (
 	// ErrNoJob: no job has that id.
@@ -14,3 +19,8 @@ var (
 	// errTaken ends the context of a job that another gateway took up.
 	errTaken = errors.New("another gateway runs the job")
 )
+
+// Unknown is the error of an id that no job has.
+func Unknown(id string) error {
+	return fmt.Errorf("%w: %s; the last %d are remembered", ErrNoJob, id, registry.MaxJobs)
+}

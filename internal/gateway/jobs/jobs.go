@@ -316,7 +316,7 @@ func (r *Runner) read(ctx context.Context, id string) (*Task, error) {
 	}
 	entry, err := r.cfg.Registry.Job(ctx, verb, id)
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %s; the last %d are remembered", ErrNoJob, id, registry.MaxJobs)
+		return nil, Unknown(id)
 	}
 	if err != nil {
 		return nil, err
