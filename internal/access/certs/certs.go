@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// look is how often the files are looked at, unless Config says otherwise.
-	look = time.Second
+	// look is how often the files are looked at, unless Config says otherwise. What changed is taken at the look after, so within two
+	// of them.
+	look = time.Second / 2
 	// maxFile bounds each: a CA's file with some thousand certificates.
 	maxFile = 4 << 20
 )
@@ -27,7 +28,7 @@ type Config struct {
 	ClientCA string
 	// Require refuses a client without such a certificate.
 	Require bool
-	// Every is how often the files are looked at. Default one second.
+	// Every is how often the files are looked at. Default half a second.
 	Every time.Duration
 	// OnError hears why renewed files are not taken; nil: it is not heard.
 	OnError func(error)
@@ -41,8 +42,8 @@ type Files struct {
 	ended  chan struct{}
 	once   sync.Once
 
-	// Of Open and then of follow alone.
-	seen stamps
+	// Of Open and then of follow alone: the files as they were taken, and as they were at the last look.
+	taken, last stamps
 }
 
 // stamps tell one version of the files from another.
@@ -58,7 +59,11 @@ func Open(cfg Config) (*Files, error) {
 	}
 	cfg.Every = cmp.Or(cfg.Every, look)
 	f := &Files{cfg: cfg, closed: make(chan struct{}), ended: make(chan struct{})}
-	if err := f.read(); err != nil {
+	now, err := f.look()
+	if err == nil {
+		err = f.take(now)
+	}
+	if err != nil {
 		return nil, err
 	}
 	go f.follow()
@@ -92,7 +97,14 @@ func (f *Files) follow() {
 			return
 		case <-t.C:
 		}
-		err := f.read()
+		now, err := f.look()
+		if err == nil && now != f.last { // a file is written by now, or is to come
+			f.last = now
+			continue
+		}
+		if err == nil && now != f.taken {
+			err = f.take(now)
+		}
 		if err == nil {
 			first, said = "", ""
 			continue
@@ -105,15 +117,14 @@ func (f *Files) follow() {
 	}
 }
 
-// read takes the files where one of them changed.
-func (f *Files) read() error {
-	var (
-		now  stamps
-		text [len(now)][]byte
-		errs []error
-	)
-	names := [len(now)]string{f.cfg.Cert, f.cfg.Key, f.cfg.ClientCA}
-	for i, name := range names {
+func (f *Files) names() [len(stamps{})]string {
+	return [...]string{f.cfg.Cert, f.cfg.Key, f.cfg.ClientCA}
+}
+
+// look returns which versions of the files are there.
+func (f *Files) look() (now stamps, err error) {
+	var errs []error
+	for i, name := range f.names() {
 		if name == "" {
 			continue
 		}
@@ -124,17 +135,16 @@ func (f *Files) read() error {
 		}
 		now[i].changed, now[i].size = info.ModTime(), info.Size()
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if now == f.seen {
-		return nil
-	}
-	for i, name := range names {
+	return now, errors.Join(errs...)
+}
+
+// take takes the files, of which a look found these versions.
+func (f *Files) take(now stamps) (err error) {
+	var text [len(now)][]byte
+	for i, name := range f.names() {
 		if name == "" {
 			continue
 		}
-		var err error
 		if text[i], err = readAll(name); err != nil {
 			return err
 		}
@@ -143,7 +153,7 @@ func (f *Files) read() error {
 	if err != nil {
 		return fmt.Errorf("%s and %s: %w", f.cfg.Cert, f.cfg.Key, err)
 	}
-	f.seen = now
+	f.taken, f.last = now, now
 	f.now.Store(c)
 	return nil
 }

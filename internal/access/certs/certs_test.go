@@ -2,6 +2,7 @@ package certs
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -101,6 +102,43 @@ func TestRenewedFilesAreFollowed(t *testing.T) {
 			if strings.Contains(err.Error(), "BEGIN") {
 				t.Errorf("an error has what a file holds: %v", err)
 			}
+		}
+	})
+}
+
+// A file of a CA that is written in two steps is taken once it is whole, for its first half is one of a CA too.
+func TestFilesAreTakenWhole(t *testing.T) {
+	t.Parallel()
+	old, first, second := certstest.New(t, "old"), certstest.New(t, "first"), certstest.New(t, "second")
+	dir := t.TempDir()
+	cert, key := old.Files(t, dir, "server")
+	caFile := certstest.Write(t, filepath.Join(dir, "ca.crt"), old.PEM)
+	half := first.Pool()
+	whole := first.Pool()
+	whole.AppendCertsFromPEM(second.PEM)
+	begin := time.Now().Round(0) // the bubble has a clock of its own
+	synctest.Test(t, func(t *testing.T) {
+		<-time.After(time.Until(begin))
+		f, err := Open(Config{Cert: cert, Key: key, ClientCA: caFile, OnError: func(err error) { t.Errorf("said: %v", err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		trusted := func() *x509.CertPool { return f.now.Load().ClientCAs }
+		<-time.After(look - time.Millisecond)
+		certstest.Write(t, caFile, first.PEM)
+		<-time.After(look / 2) // it was looked at
+		synctest.Wait()
+		certstest.Write(t, caFile, slices.Concat(first.PEM, second.PEM))
+		for range 40 {
+			<-time.After(look / 10)
+			synctest.Wait()
+			if trusted().Equal(half) {
+				t.Fatal("half of a file was taken")
+			}
+		}
+		if !trusted().Equal(whole) {
+			t.Error("the whole file was not taken")
 		}
 	})
 }

@@ -4,8 +4,8 @@
 //
 //	certificate, key, client CA ──▶ Files ──▶ TLS of the next connection
 //
-// The files are looked at every second. What they hold counts for connections that are made from then on; those that are
-// there stay. A certificate that a client showed is asked for its end at each request (package access).
+// The files are looked at twice a second, and taken once two looks found them the same: one that is half written may be whole by its form. What they hold counts for
+// connections that are made from then on; those that are there stay. A certificate that a client showed is asked for its end at each request (package access).
 //
 // # Who is authoritative
 //
@@ -14,6 +14,6 @@
 //
 // # Failures
 //
-// Files are not replaced at once. Those that do not fit change nothing, and are read again a second later. OnError hears what is
-// wrong at the second look, once until it is another error. At the start it is an error of Open.
+// Files are not replaced at once. Those that do not fit change nothing, and are read again at the next look. OnError hears what is
+// wrong twice, once until it is another error. At the start it is an error of Open.
 package certs
