@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -44,8 +45,8 @@ type credential struct {
 type senders struct {
 	has    atomic.Pointer[credential]
 	failed atomic.Pointer[string]
-	sent   [3]atomic.Int64 // requests of each
-	used   [3]atomic.Int64 // the number of the credential that each used last
+	sent   [6]atomic.Int64 // requests of each
+	used   [6]atomic.Int64 // the number of the credential that each used last
 }
 
 func (s *senders) run(ctx context.Context, i int, send func(context.Context, *credential) error) {
@@ -87,8 +88,8 @@ func logsOf(text string) plogotlp.ExportRequest {
 	return plogotlp.NewExportRequestFromLogs(logs)
 }
 
-// Clients that send by a token over HTTP, by one over gRPC, and by a certificate go on without one failed request while certificate, CA and token of a
-// gateway are replaced twenty times, each in the order that the documents say.
+// Clients that send by a token and by a certificate, over HTTP, gRPC, OTLP/HTTP and Elastic's protocol, go on without one failed request while certificate, CA
+// and token of a gateway are replaced twenty times, each in the order that the documents say.
 func TestNothingFailsWhileSecretsAreReplaced(t *testing.T) {
 	t.Parallel()
 	const every = 20 * time.Millisecond
@@ -124,52 +125,77 @@ func TestNothingFailsWhileSecretsAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(files.Close)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var listeners [3]net.Listener
+	for i := range listeners {
+		if listeners[i], err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
+	l, otlp, elastic := listeners[0], listeners[1], listeners[2]
 	base, _ := e.gateway(func(c *gateway.Config) {
-		c.Tokens, c.TLS, c.OTLPGRPC, c.Topic, c.MetricsTopic = k, files.TLS(), l, "app", "app"
+		c.Tokens, c.TLS, c.OTLPGRPC, c.OTLPHTTP, c.Elastic, c.Topic, c.MetricsTopic = k, files.TLS(), l, otlp, elastic, "app", "app"
 	})
-	url := strings.Replace(base, "http://", "https://", 1) + "/v1/topics/app/events"
+	lines := strings.Replace(base, "http://", "https://", 1) + "/v1/topics/app/events"
+	bulk, logs := "https://"+elastic.Addr().String()+"/app/_bulk", "https://"+otlp.Addr().String()+"/v1/logs"
 
 	var s senders
 	s.has.Store(&credential{secret: secret, trusts: ca.Pool(), shows: pair(ca)})
-	post := func(ctx context.Context, c *credential, secret string, config *tls.Config) error {
+	// Without a secret the request says that it came by a proxy: on loopback anyone may send, and then the certificate decides.
+	post := func(ctx context.Context, url, kind, body, secret string, config *tls.Config) error {
 		transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader([]byte(`{"message":"x"}`)))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 		if err != nil {
 			return err
 		}
-		req.Header.Set("Content-Type", "application/x-ndjson")
-		req.Header.Set("Authorization", "Bearer "+secret)
+		req.Header.Set("Content-Type", kind)
+		if secret != "" {
+			req.Header.Set("Authorization", "Bearer "+secret)
+		} else {
+			req.Header.Set("X-Forwarded-For", "192.0.2.7")
+		}
 		resp, err := (&http.Client{Transport: transport}).Do(req)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = resp.Body.Close() }()
-		if resp.StatusCode != http.StatusOK || resp.TLS == nil {
-			return fmt.Errorf("%s", resp.Status)
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK || resp.TLS == nil || bytes.Contains(text, []byte(`"errors":true`)) {
+			return fmt.Errorf("%s %s, %w", resp.Status, text, err)
 		}
 		return nil
+	}
+	line := func(ctx context.Context, secret string, config *tls.Config) error {
+		return post(ctx, lines, "application/x-ndjson", `{"message":"x"}`, secret, config)
+	}
+	export := func(ctx context.Context, config *tls.Config, says ...string) error {
+		nc, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(config)))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = nc.Close() }()
+		_, err = plogotlp.NewGRPCClient(nc).Export(metadata.AppendToOutgoingContext(ctx, says...), logsOf("x"))
+		return err
+	}
+	trusting := func(c *credential) *tls.Config { return &tls.Config{RootCAs: c.trusts, MinVersion: tls.VersionTLS12} }
+	showing := func(c *credential) *tls.Config {
+		return &tls.Config{RootCAs: c.trusts, Certificates: []tls.Certificate{c.shows}, MinVersion: tls.VersionTLS12}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for i, send := range []func(context.Context, *credential) error{
+		func(ctx context.Context, c *credential) error { return line(ctx, c.secret, trusting(c)) },
+		func(ctx context.Context, c *credential) error { return line(ctx, "", showing(c)) },
 		func(ctx context.Context, c *credential) error {
-			return post(ctx, c, c.secret, &tls.Config{RootCAs: c.trusts, MinVersion: tls.VersionTLS12})
+			return export(ctx, trusting(c), "authorization", "Bearer "+c.secret)
 		},
 		func(ctx context.Context, c *credential) error {
-			return post(ctx, c, "", &tls.Config{RootCAs: c.trusts, Certificates: []tls.Certificate{c.shows}, MinVersion: tls.VersionTLS12})
+			return export(ctx, showing(c), "x-forwarded-for", "192.0.2.7")
 		},
 		func(ctx context.Context, c *credential) error {
-			nc, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: c.trusts, MinVersion: tls.VersionTLS12})))
-			if err != nil {
-				return err
-			}
-			defer func() { _ = nc.Close() }()
-			_, err = plogotlp.NewGRPCClient(nc).Export(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+c.secret), logsOf("x"))
-			return err
+			return post(ctx, logs, "application/json", otlpLogs, c.secret, trusting(c))
+		},
+		func(ctx context.Context, c *credential) error {
+			return post(ctx, bulk, "application/x-ndjson", "{\"create\":{}}\n{\"message\":\"x\"}\n", "", showing(c))
 		},
 	} {
 		all.Go(func() { s.run(ctx, i, send) })
@@ -238,20 +264,33 @@ func TestNothingFailsWhileSecretsAreReplaced(t *testing.T) {
 	}
 	// What was replaced is refused: the first token, and the first CA's certificate.
 	old := s.has.Load()
-	if err := post(t.Context(), old, secret, &tls.Config{RootCAs: old.trusts, MinVersion: tls.VersionTLS12}); err == nil || !strings.Contains(err.Error(), "401") {
+	if err := line(t.Context(), secret, trusting(old)); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("the first token: %v", err)
 	}
 	first := pair(certstest.New(t, "ca 0"))
-	if err := post(t.Context(), old, "", &tls.Config{RootCAs: old.trusts, MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &first, nil }}); err == nil {
+	foreign := &tls.Config{RootCAs: old.trusts, MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &first, nil }}
+	if err := line(t.Context(), "", foreign); err == nil {
 		t.Error("a certificate of another CA is taken")
+	}
+	brief, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := export(brief, foreign, "x-forwarded-for", "192.0.2.7"); err == nil {
+		t.Error("a certificate of another CA is taken over gRPC")
 	}
 	other, otherKey := ca.Issue(t, "other", time.Now().Add(time.Hour))
 	stranger, err := tls.X509KeyPair(other, otherKey)
 	if err != nil {
 		t.Fatal(err)
 	}
+	strange := &tls.Config{RootCAs: old.trusts, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{stranger}}
+	if err := line(t.Context(), "", strange); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a certificate that no token has: %v", err)
+	}
+	if err := export(t.Context(), strange, "x-forwarded-for", "192.0.2.7"); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("a certificate that no token has, over gRPC: %v", err)
+	}
 	// On loopback anyone may send; what changes needs a token.
-	if err := post(t.Context(), old, "", &tls.Config{RootCAs: old.trusts, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{stranger}}); err != nil {
+	if err := export(t.Context(), strange); err != nil {
 		t.Errorf("a certificate that no token has, on loopback: %v", err)
 	}
 }
