@@ -25,6 +25,21 @@ type Receiver struct {
 	Secret string `json:"secret,omitempty" yaml:"secret"`
 }
 
+// hidden stands for what a receiver is called with, where a list does not show it.
+const hidden = "xxxxx"
+
+// hide removes what is secret: an address keeps its scheme and its host, and of a key is told that there is one.
+func (r *Receiver) hide() {
+	if r.RoutingKey != "" {
+		r.RoutingKey = hidden
+	}
+	if u, err := url.Parse(r.URL); err == nil && u.Host != "" {
+		r.URL = u.Scheme + "://" + u.Host + "/" + hidden
+	} else if r.URL != "" {
+		r.URL = hidden
+	}
+}
+
 // validate completes a receiver by its defaults, and refuses what cannot be.
 func (r *Receiver) validate() error {
 	if err := schemas.ValidateTimerGroup(r.Name); err != nil {
@@ -40,6 +55,8 @@ func (r *Receiver) validate() error {
 	switch {
 	case err != nil:
 		return err
+	case u.Path == "/"+hidden || r.RoutingKey == hidden:
+		return fmt.Errorf("its address or key is %s, as a list shows it to who may not see it: give the whole", hidden)
 	case r.Form != "" && !slices.Contains(forms.All, r.Form):
 		return fmt.Errorf("form is %q; expected %s", r.Form, strings.Join(forms.All, ", "))
 	case r.Form == forms.PagerDuty && !routingKey.MatchString(r.RoutingKey):

@@ -151,6 +151,16 @@ func (r *Rule) Sum() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// Hidden returns the group without what its receivers are called with: an address after its host and a routing key are secrets.
+func (g *Group) Hidden() Group {
+	out := *g
+	out.Receivers = slices.Clone(g.Receivers)
+	for i := range out.Receivers {
+		out.Receivers[i].hide()
+	}
+	return out
+}
+
 // Validate completes a group by its defaults, and refuses what cannot be without asking any server.
 func (g *Group) Validate() error {
 	if g.Name == "" || len(g.Name) > MaxNameBytes {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,25 @@ import (
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/schemas"
 )
+
+// What a list hides of receivers is all that it takes to call one, and the group itself stays as it is.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	g := Group{Name: "g", Receivers: []Receiver{
+		{Name: "chat", Form: "slack", URL: "https://hooks.example.com:8443/services/T0/hush?token=hush#hush"}, {Name: "pager", Form: "pagerduty", URL: "https://e.example.com/v2/enqueue", RoutingKey: "hush0123456789"},
+		{Name: "odd", URL: "hush"}, {Name: "named", URL: "https://hush:hush@h.example.com/", Secret: "ops"}, {Name: "none"},
+	}}
+	want := []Receiver{
+		{Name: "chat", Form: "slack", URL: "https://hooks.example.com:8443/xxxxx"}, {Name: "pager", Form: "pagerduty", URL: "https://e.example.com/xxxxx", RoutingKey: "xxxxx"},
+		{Name: "odd", URL: "xxxxx"}, {Name: "named", URL: "https://h.example.com/xxxxx", Secret: "ops"}, {Name: "none"},
+	}
+	if got := g.Hidden(); !slices.Equal(got.Receivers, want) || got.Name != "g" {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if !strings.Contains(g.Receivers[0].URL, "hush") || g.Receivers[1].RoutingKey != "hush0123456789" {
+		t.Errorf("the group itself lost what it hides: %+v", g.Receivers)
+	}
+}
 
 func TestParse(t *testing.T) {
 	const good = `{alert: A, topic: app, window: 1m, condition: "> 1"}`
@@ -54,6 +74,8 @@ func TestParse(t *testing.T) {
 		"pagerduty":            {`groups: [{name: g, rules: [], receivers: [{name: x, form: pagerduty, routing_key: R0123456789}]}]`, ""},
 		"pagerduty without":    {`groups: [{name: g, rules: [], receivers: [{name: x, form: pagerduty}]}]`, "needs routing_key"},
 		"a key for another":    {`groups: [{name: g, rules: [], receivers: [{name: x, url: "https://h.example.com/", routing_key: R0123456789}]}]`, "routing_key is for the form pagerduty"},
+		"a hidden key":         {`groups: [{name: g, rules: [], receivers: [{name: x, form: pagerduty, routing_key: xxxxx}]}]`, "give the whole"},
+		"a hidden URL":         {`groups: [{name: g, rules: [], receivers: [{name: x, url: "https://h.example.com/xxxxx"}]}]`, "give the whole"},
 		"alertmanager":         {`groups: [{name: g, rules: [], receivers: [{name: x, url: "http://am:9093/api/v2/alerts", form: alertmanager}]}]`, ""},
 		"its root":             {`groups: [{name: g, rules: [], receivers: [{name: x, url: "http://am:9093", form: alertmanager}]}]`, "ends in /api/v2/alerts"},
 		"a label that varies":  {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {n: "{{ $value }}"}}], receivers: [{name: x, url: "http://am:9093/api/v2/alerts", form: alertmanager}]}]`, `label "n" has the value`},

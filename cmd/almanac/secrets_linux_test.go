@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -189,6 +190,7 @@ func TestSecretsOfAnUp(t *testing.T) {
 	if err := asking.Wait(); err != nil || asked.Load() < int64(3*len(operations.All)) {
 		t.Errorf("%d routes were asked: %v", asked.Load(), err)
 	}
+	secrets = append(secrets, receiversAreHidden(t, a.HTTP, secrets[1]))
 	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // which says what it heard, as some do
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprintf(w, "<Error><Code>SignatureDoesNotMatch</Code><Message>no</Message><Resource>%s</Resource></Error>", r.URL.Path)
@@ -250,6 +252,44 @@ func TestSecretsOfAnUp(t *testing.T) {
 	}
 	finds("its arguments", cmdline)
 	checkSecretFiles(t, b.data(), finds)
+}
+
+// receiversAreHidden declares receivers of alerts by a token that operates, and finds that a client which only reads is not told what they are called
+// with. It returns what is hidden.
+func receiversAreHidden(t *testing.T, base, token string) string {
+	t.Helper()
+	const mark = "RECEIVERhush"
+	ask := func(method, path, token, body string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s %s: %d %s, %v", method, path, resp.StatusCode, text, err)
+		}
+		return string(text)
+	}
+	ask(http.MethodPut, "/v1/alerts/rules/ops", token, `{"name":"ops","rules":[],"receivers":[{"name":"chat","form":"slack","url":"https://hooks.example.com/services/`+mark+`"},
+		{"name":"pager","form":"pagerduty","routing_key":"`+mark+`0123456789"}]}`)
+	const shown = `"url":"https://hooks.example.com/`
+	if text := ask(http.MethodGet, "/v1/alerts/rules", "", ""); strings.Contains(text, mark) || !strings.Contains(text, shown) || !strings.Contains(text, `"routing_key":"`) {
+		t.Errorf("a client without a token reads the receivers of alerts: %s", text)
+	}
+	if text := ask(http.MethodGet, "/v1/alerts/rules", token, ""); strings.Count(text, mark) != 2 {
+		t.Errorf("who may change the receivers of alerts reads %s", text)
+	}
+	return mark
 }
 
 // secretRoutes are all that an up answers: what is declared, and what clients of other programs ask.

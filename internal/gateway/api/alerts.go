@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/schemas"
@@ -41,7 +42,14 @@ func (a *API) addAlerts(on routes) {
 			return nil, err
 		}
 		groups, err := m.Groups(r.Context())
-		return alertGroups{append([]alerts.Group{}, groups...)}, err
+		out := alertGroups{append([]alerts.Group{}, groups...)}
+		if a.shows(r, access.Operate, "") {
+			return out, err
+		}
+		for i := range out.Groups {
+			out.Groups[i] = out.Groups[i].Hidden()
+		}
+		return out, err
 	}))
 	on.serve(&operations.SetAlertGroup, a.read(func(w http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)

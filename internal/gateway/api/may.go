@@ -92,6 +92,11 @@ func (a *API) may(r *http.Request, action access.Action, topic string) error {
 	return who.Refused(who.May(action, topic))
 }
 
+// shows reports whether who asks may do an action on a topic, where an answer holds less for who may not.
+func (a *API) shows(r *http.Request, action access.Action, topic string) bool {
+	return a.cfg.Anyone || access.From(r.Context()).May(action, topic) == nil
+}
+
 // visible returns those topics that who asks may read.
 func (a *API) visible(r *http.Request, all []schemas.Topic) []schemas.Topic {
 	if a.cfg.Anyone {
