@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,10 +23,11 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	if n.servers.NATS == nil {
 		promise = "an event is acknowledged as the NATS server at " + privacy.MaskedURL(n.s.NATS) + " is set up to"
 	}
-	httpURL, page := "off", "off"
+	httpURL, page, link := "off", "off", ""
 	if n.inputs.http != nil {
 		httpURL = n.inputs.http.url()
 		page = httpURL + console.Path
+		link = pageLink(page, filepath.Join(n.s.Data, embedded.LocalTokenName))
 	}
 	e := n.servers.ClickHouse
 	if !n.s.textLogs(w) {
@@ -34,7 +36,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 			topics[t.Name] = kept(t) + private(t)
 		}
 		n.log.Info().Str("data", n.dir.Path()).Str("nats", privacy.MaskedURL(n.servers.natsURL())).
-			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).Str("page", page).Str("otlp", n.inputs.otlp.text()).
+			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).Str("page", page).Str("page_link", link).Str("otlp", n.inputs.otlp.text()).
 			Str("engine", e.Version()).Interface("topics", topics).Str("promise", promise).Dur("took", took).Msg("ready")
 		return
 	}
@@ -54,8 +56,11 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		{"ClickHouse", clickhouse + "  (" + string(e.Engine().Kind) + " " + e.Version() + ", database " + e.Database() + ")"},
 		{"HTTP", httpURL},
 		{"page", page},
-		{"OTLP", n.inputs.otlp.text()},
 	}
+	if link != "" {
+		block = append(block, [2]string{"", "with every right, by the local token: " + link})
+	}
+	block = append(block, [2]string{"OTLP", n.inputs.otlp.text()})
 	block = append(block, n.inputs.shippers.lines()...)
 	for _, line := range append(block, [2]string{"promise", promise}) {
 		fmt.Fprintf(&b, "  %-11s %s\n", line[0], line[1])
@@ -76,6 +81,11 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	}
 	fmt.Fprintf(&b, "  %-11s echo hello | almanac send app%s\n", "try", data)
 	_, _ = io.WriteString(w, b.String())
+}
+
+// pageLink is the command that prints the address of the page with the local token, which itself is in no log.
+func pageLink(page, tokenFile string) string {
+	return `echo "` + page + `#token=$(cat '` + strings.ReplaceAll(tokenFile, "'", `'\''`) + `')"`
 }
 
 // private is a topic's privacy rules, in words.
