@@ -246,7 +246,7 @@ func TestVersionIsAskedWithoutTheEnvironment(t *testing.T) {
 	t.Setenv("ALMANAC_PII_KEY", "marked-secret")
 	dir := t.TempDir()
 	program, seen := filepath.Join(dir, "clickhouse"), filepath.Join(dir, "seen")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nenv > "+seen+"\necho ClickHouse 99.1.1\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nenv > "+seen+"\necho ClickHouse 99.1.1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if version, err := programVersion(t.Context(), program); err != nil || version != " 99.1.1" {

@@ -7,7 +7,7 @@ import (
 )
 
 // On a machine that is short of processors a server takes seconds to begin a statement, and says meanwhile that it does
-// not run it. So what only reads is sent once more. One whose query id was given is not: whoever gave it asks by it what
+// not run it. So what only reads is sent once more. One whose query id was given is not: who gave it asks by it what
 // became of it.
 
 // aRead begins a statement that changes nothing.
