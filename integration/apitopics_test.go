@@ -15,8 +15,7 @@ func topicsOverHTTP(t *testing.T, c *caller) {
 	as := string(c.get("/v1/topics/fresh"))
 	holds(t, c.send(200, "PUT", "/v1/topics/fresh", as), `"did":"unchanged"`)
 
-	c.send(200, "POST", "/v1/topics/fresh/events", `{"msg":"m","user_id":"u-1","email":"a@b.example"}`+"\n"+`{"msg":"m","status":7}`, "Content-Type", "application/x-ndjson")
-	c.stored()
+	c.send(200, "POST", "/v1/topics/fresh/events?ack=stored", `{"msg":"m","user_id":"u-1","email":"a@b.example"}`+"\n"+`{"msg":"m","status":7}`, "Content-Type", "application/x-ndjson")
 	ruled := strings.Replace(as, `{`, `{"pii":[{"field":"email","rule":"drop"},{"field":"status","rule":"drop"},{"field":"message","rule":"hash"},{"field":"nothing","rule":"drop"}],`, 1)
 	holds(t, c.send(200, "PUT", "/v1/topics/fresh?dry_run=true", ruled), `"did":"would be changed"`,
 		`{"field":"email","rule":"drop","events_of_last_day":1}`, `{"field":"status","rule":"drop","events_of_last_day":1}`,

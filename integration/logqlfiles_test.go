@@ -98,7 +98,8 @@ func (f *logqlFile) send(t *testing.T, input []byte, opts intake.Options) {
 		}
 		f.messages = append(f.messages, strings.Clone(rec.Event.Message))
 		for _, a := range rec.Event.Attrs {
-			f.values[a.Key] = append(f.values[strings.Clone(a.Key)], strings.Clone(a.Text()))
+			key := strings.Clone(a.Key)
+			f.values[key] = append(f.values[key], strings.Clone(a.Text()))
 		}
 		if err := p.Submit(t.Context(), rec.Event, func(err error) {
 			if err != nil {

@@ -153,7 +153,7 @@ func (l *lane) closeDue(now time.Time) {
 // nextSend is the frame to send now, or nil: first one to send again, then a
 // new one, for which the window must have room and room bytes be left. Caller
 // holds mu.
-func (l *lane) nextSend(now time.Time, room int) *laneFrame {
+func (l *lane) nextSend(now time.Time, room int, elects bool) *laneFrame {
 	f := l.window.due(now)
 	if f == nil {
 		if len(l.queue) == 0 || l.behind() || l.window.held() || !l.window.space(l.floor()) {
@@ -172,7 +172,7 @@ func (l *lane) nextSend(now time.Time, room int) *laneFrame {
 		f.sent = now
 	}
 	same := time.Duration(0)
-	if f.attempts > 1 && l.p.elects() {
+	if f.attempts > 1 && elects {
 		same = schemas.Election
 	}
 	f.due = now.Add(ackWait(l.p.cfg.AckTimeout, same, f.attempts, random()))

@@ -166,6 +166,7 @@ func (s *sender) serve(l *lane, now time.Time) (encoded bool, next time.Time, we
 
 // send sends what of a lane may be sent, and returns when it next needs that.
 func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
+	elects := s.p.elects() // it waits while a write of the connection is not taken, so not with mu, which Log takes
 	for {
 		l.mu.Lock()
 		if s.p.paused.Load() { // the watch wakes it
@@ -175,7 +176,7 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		}
 		var f *laneFrame
 		if s.p.confirmed.Load() {
-			f = l.nextSend(now, s.budget.space(s.inFlightBytes))
+			f = l.nextSend(now, s.budget.space(s.inFlightBytes), elects)
 		}
 		if f == nil {
 			next, well = l.wakeAt()

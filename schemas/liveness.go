@@ -10,7 +10,8 @@ const (
 	// A server alone that vanished without a word is found after two unanswered pings, within 9 s; the client's own
 	// default would take six minutes. It also answers late while its disk is slow, and there is no other to turn to.
 	pingAlone, pingsAlone = 3 * time.Second, 2
-	// One of several is left after three unanswered pings, within 4 s: less than the others need to elect.
+	// One of several is left after three unanswered pings, within 4 s: less than the others need to elect. Where a write is not taken either it
+	// takes up to writeSeveral longer.
 	pingSeveral, pingsSeveral = time.Second, 3
 	// A write that several servers' one does not take holds back all others of the connection, its pings too. The
 	// client's own default is a minute.

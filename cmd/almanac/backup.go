@@ -198,9 +198,10 @@ func (a *app) drawBackup() (draw func(backup.Progress), end func()) {
 		return nil, func() {}
 	}
 	var last time.Time
+	what := ""
 	return func(p backup.Progress) {
-			if now := time.Now(); now.Sub(last) >= progressEvery {
-				last = now
+			if now := time.Now(); p.What != what || now.Sub(last) >= progressEvery {
+				last, what = now, p.What
 				_, _ = fmt.Fprintf(a.stderr, clearLine+"%s  %s", p.What, schemas.FormatBytes(float64(p.Bytes)))
 			}
 		}, func() {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -109,7 +110,6 @@ func examine(ctx context.Context, s *settings, monitors []string) []doctor.Findi
 	}
 	first := doctor.Finding{Check: "addresses", Status: doctor.OK,
 		Found: fmt.Sprintf("%s: NATS %s, ClickHouse %s", where, privacy.MaskedURL(d.nats), privacy.MaskedURL(d.clickhouse))}
-	d.natsWait = doctor.ServerWait
 	var c *session
 	var db *tables.DB
 	defer func() {
@@ -136,7 +136,8 @@ func examine(ctx context.Context, s *settings, monitors []string) []doctor.Findi
 	}
 	return append([]doctor.Finding{first}, doctor.Run(ctx, doctor.Config{
 		OpenGatewayTables: gatewayTables,
-		OpenNATS: func(ctx context.Context) (*nats.Conn, *registry.Registry, error) {
+		OpenNATS: func(ctx context.Context, within time.Duration) (*nats.Conn, *registry.Registry, error) {
+			d.natsWait = within
 			nc, err := streams.Connect(d.nats, natsOptions(s, d, "cli")...)
 			if err != nil {
 				return nil, nil, err

@@ -19,7 +19,7 @@ import (
 func TestUpEndsWhereItsNATSHangs(t *testing.T) {
 	t.Parallel()
 	disk := embeddedtest.SmallDisk(t, "720m")
-	b := newBox(t, envPrefix+"DATA="+filepath.Join(disk, "data"), hungAfterEnv+"=3s")
+	b := newBox(t, envPrefix+"DATA="+filepath.Join(disk, "data"), hungAfterEnv+"=15s")
 	up := b.up()
 	b.ok("{\"message\":\"before\"}\n", "send", "app")
 	b.inTheEnd(1)
@@ -54,8 +54,8 @@ func TestUpEndsWhereItsNATSHangs(t *testing.T) {
 	purge, end := context.WithTimeout(t.Context(), 10*time.Second)
 	err = s.Purge(purge, jetstream.WithPurgeSubject("a"))
 	end()
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Skipf("this server answers a purge on a full disk: %v", err)
+	if err == nil {
+		t.Skip("this server answers a purge on a full disk")
 	}
 	embeddedtest.Eventually(t, maxWait, func() error {
 		select {
@@ -70,6 +70,7 @@ func TestUpEndsWhereItsNATSHangs(t *testing.T) {
 	}
 	contains(t, up.stderr(), "embedded NATS: the server hangs", "end this process and start it again, with room on that disk", disk)
 	free()
+	b.env = append(b.env, hungAfterEnv+"=")
 	b.up()
 	b.inTheEnd(1)
 	contains(t, b.ok("", "query", "app"), "before")

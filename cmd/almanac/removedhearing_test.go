@@ -52,8 +52,7 @@ func TestRemovedRightsToHear(t *testing.T) {
 				return nil
 			})
 			inTime(t, began, "%s without %s says that it lacks it", user, h.line)
-			own := strings.Join(strings.Fields(p.as(user).run("", "doctor").out), " ")
-			contains(t, own, user+" may not do what the user "+user+" needs: it lacks "+h.named)
+			p.names(user, h.line, h.named)
 			embeddedtest.Eventually(t, maxWait, func() error {
 				if text := strings.Join(strings.Fields(p.as(access.UserOperator).run("", "doctor").out), " "); !strings.Contains(text, "its user "+user+" lacks "+h.named) {
 					return fmt.Errorf("the operator's doctor does not name what %s lacks: %s", user, text)

@@ -89,14 +89,11 @@ func (p *apart) named(r removedRight, part *daemon, began time.Time) {
 	if r.user == access.UserSink && os.Getenv(removedRightsEnv) == "" {
 		return // doctor itself needs what the sink reads by, and waits for as long as it has
 	}
-	asked := time.Now()
-	own := p.as(r.user).run("", "doctor")
-	inTime(p.t, asked, "doctor of %s without %s answers", r.user, r.filter)
-	contains(p.t, strings.Join(strings.Fields(own.out), " "), r.user+" may not do what the user "+r.user+" needs: it lacks "+line)
+	p.names(r.user, r.filter, line)
 	if strings.HasPrefix(r.filter, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, ""))) {
 		return // it is by this that it tells others
 	}
-	asked = time.Now()
+	asked := time.Now()
 	embeddedtest.Eventually(p.t, maxWait, func() error {
 		all := p.as(access.UserOperator).run("", "doctor")
 		if text := strings.Join(strings.Fields(all.out), " "); !strings.Contains(text, "its user "+r.user+" lacks "+line) {
@@ -105,6 +102,22 @@ func (p *apart) named(r removedRight, part *daemon, began time.Time) {
 		return nil
 	})
 	inTime(p.t, asked, "the operator's doctor says that %s lacks %s", r.user, r.filter)
+}
+
+// names checks that doctor with a user's own settings names the line that the user lacks, by its first answer but on a machine that is too busy
+// for NATS to take its connection in time.
+func (p *apart) names(user, right, line string) {
+	p.t.Helper()
+	asked := time.Now()
+	embeddedtest.Eventually(p.t, maxWait, func() error {
+		own := p.as(user).run("", "doctor")
+		want := user + " may not do what the user " + user + " needs: it lacks " + line
+		if text := strings.Join(strings.Fields(own.out), " "); !strings.Contains(text, want) {
+			return fmt.Errorf("doctor of %s does not say %q: %s", user, want, text)
+		}
+		return nil
+	})
+	inTime(p.t, asked, "doctor of %s without %s answers", user, right)
 }
 
 // A part that lacks a right says so by user and subject. Or it does not need it to have what is sent stored. It is never
@@ -235,10 +248,7 @@ func TestRemovedRightsOfCommands(t *testing.T) {
 				p.nats.whole()
 				continue
 			}
-			asked := time.Now()
-			own := p.as(user).run("", "doctor")
-			inTime(t, asked, "doctor of %s without %s answers", user, filter)
-			contains(t, strings.Join(strings.Fields(own.out), " "), user+" may not do what the user "+user+" needs: it lacks publish allow "+strconv.Quote(filter))
+			p.names(user, filter, "publish allow "+strconv.Quote(filter))
 			p.nats.whole()
 		}
 	}

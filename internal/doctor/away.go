@@ -25,7 +25,7 @@ type reached struct {
 // ServerWait is how long a server may take to say that it is there, so that all is said within 2 s where one stands still.
 const ServerWait = 1200 * time.Millisecond
 
-// busyWait is how long ClickHouse may take where a process that runs does not find it away: it may be busy only.
+// busyWait is how long a server may take where a process that runs does not find it away: it may be busy only.
 const busyWait = 10 * time.Second
 
 // reach asks ClickHouse whether it is there, while other checks run, and returns a function that waits for the answer.
@@ -74,7 +74,10 @@ type connected struct {
 // connect opens NATS and the registry, while other checks run.
 func (c *check) connect(ctx context.Context) func() connected {
 	return meanwhile(func() (n connected) {
-		n.nc, n.reg, n.err = c.cfg.OpenNATS(ctx)
+		n.nc, n.reg, n.err = c.cfg.OpenNATS(ctx, ServerWait)
+		if n.nc == nil && n.err != nil && c.seen(query.ServerNATS) {
+			n.nc, n.reg, n.err = c.cfg.OpenNATS(ctx, busyWait)
+		}
 		return n
 	})
 }

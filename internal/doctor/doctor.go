@@ -37,7 +37,7 @@ type Finding struct {
 type Config struct {
 	// OpenNATS and OpenTables reach the two servers. NATSURL names the first in findings. Where the registry cannot be opened, the
 	// connection is returned beside the error.
-	OpenNATS   func(context.Context) (*nats.Conn, *registry.Registry, error)
+	OpenNATS   func(ctx context.Context, within time.Duration) (*nats.Conn, *registry.Registry, error)
 	OpenTables func() (*tables.DB, error)
 	// OpenGatewayTables reaches ClickHouse by the account that a gateway reads by, and its caller closes that; nil: there is no other account.
 	OpenGatewayTables func() (*tables.DB, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -15,7 +16,7 @@ import (
 func ExampleRun() {
 	away := errors.New("connection refused")
 	for _, f := range doctor.Run(context.Background(), doctor.Config{
-		OpenNATS:   func(context.Context) (*nats.Conn, *registry.Registry, error) { return nil, nil, away },
+		OpenNATS:   func(context.Context, time.Duration) (*nats.Conn, *registry.Registry, error) { return nil, nil, away },
 		OpenTables: func() (*tables.DB, error) { return nil, away },
 	}) {
 		fmt.Println(f.Check, f.Status)

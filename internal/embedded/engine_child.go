@@ -78,9 +78,11 @@ func become(todo string, args []string) error {
 	if err := json.Unmarshal([]byte(todo), &c); err != nil {
 		return fmt.Errorf("reading the engine's confinement: %w", err)
 	}
-	// A dump of the engine's memory would hold events, and fill the disk.
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("switching core dumps of the engine off: %w", err)
+	// A dump of the engine's memory would hold events, and fill the disk. A limit of 1 keeps it from a program too (core(5)); of 0 it may be given already.
+	if unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}) != nil {
+		if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+			return fmt.Errorf("switching core dumps of the engine off: %w", err)
+		}
 	}
 	program, argv := c.Program, append([]string{c.Program}, args...)
 	if program == "" {

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,14 +12,33 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// A stream whose leader does not answer is named, and no other: not one that is not there, nor any of a server alone.
+// leads is how a test's stream is led.
+const (
+	ledWell      = iota
+	ledSilently  // its leader does not answer
+	ledByNone    // a replica answers, and names no leader: the group lost its majority
+	ledByNothing // none of its replicas is there
+)
+
+// A stream whose leader does not answer is named, or that has none, and no other: not one that is not there, nor any of a server alone.
 func TestLeaderless(t *testing.T) {
 	t.Parallel()
 	srv, alone := readsStream(t)
-	var silent atomic.Bool
+	var led atomic.Int32
 	through := embeddedtest.LinkProxy(t, srv.NC().ConnectedUrl(), func(r embeddedtest.Request) embeddedtest.Fate {
-		return embeddedtest.Fate{Drop: silent.Load() && strings.HasSuffix(r.Subject, ".STREAM.INFO."+testStream)}
-	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
+		return embeddedtest.Fate{Drop: led.Load() == ledSilently && strings.HasSuffix(r.Subject, ".STREAM.INFO."+testStream)}
+	}, func(a embeddedtest.Answer) embeddedtest.Fate {
+		if !bytes.Contains(a.Data, []byte("stream_info_response")) {
+			return embeddedtest.Fate{}
+		}
+		switch led.Load() {
+		case ledByNone:
+			return embeddedtest.Fate{Data: bytes.Replace(a.Data, []byte("{"), []byte(`{"cluster":{"leader":""},`), 1)}
+		case ledByNothing:
+			return embeddedtest.Fate{Data: []byte(`{"error":{"code":500,"err_code":10118,"description":"stream is offline"},"type":"io.nats.jetstream.api.v1.stream_info_response"}`)}
+		}
+		return embeddedtest.Fate{}
+	})
 	_, js := embeddedtest.Dial(t, through+",nats://127.0.0.1:1", nats.DontRandomize()) // a second address makes it a cluster to the client
 	embeddedtest.Eventually(t, maxWait, func() error {                                 // a slow machine may take longer than a probe waits
 		if got := Leaderless(t.Context(), js, testStream); len(got) > 0 {
@@ -26,14 +46,16 @@ func TestLeaderless(t *testing.T) {
 		}
 		return nil
 	})
-	silent.Store(true)
-	if got := Leaderless(t.Context(), js, testStream); !slices.Equal(got, []string{testStream}) {
-		t.Errorf("%v do not have a leader, want %s", got, testStream)
+	for _, how := range []int32{ledSilently, ledByNone, ledByNothing} {
+		led.Store(how)
+		if got := Leaderless(t.Context(), js, testStream); !slices.Equal(got, []string{testStream}) {
+			t.Errorf("%d: %v do not have a leader, want %s", how, got, testStream)
+		}
 	}
 	if got := Leaderless(t.Context(), alone, testStream, "NOT_THERE"); len(got) > 0 {
 		t.Errorf("on a server alone %v do not have a leader", got)
 	}
-	silent.Store(false)
+	led.Store(ledWell)
 	embeddedtest.Eventually(t, maxWait, func() error {
 		if got := Leaderless(t.Context(), js, testStream, "NOT_THERE"); len(got) > 0 {
 			return ErrCut

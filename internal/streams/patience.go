@@ -102,6 +102,9 @@ func untilElected[T any](ctx context.Context, ask func(context.Context) (T, erro
 // codeNoLeader is of the server's errors.json: "JetStream system temporarily unavailable", as a stream without a leader is.
 const codeNoLeader jetstream.ErrorCode = 10008
 
+// codeOffline is of the same file: "stream is offline".
+const codeOffline jetstream.ErrorCode = 10118
+
 // leaderless reports whether an answer says that there is no leader now, or is none: the next one may come from a leader.
 func leaderless(err error) bool {
 	var api *jetstream.APIError

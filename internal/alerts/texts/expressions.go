@@ -34,6 +34,9 @@ func match(pattern, text string) (bool, error) {
 
 // replaceAll is ReplaceAllString that ends where the result is longer than a text may be.
 func replaceAll(pattern, by, text string) (string, error) {
+	if len(by) > maxMatched {
+		return "", fmt.Errorf("a replacement has %d bytes, at most %d", len(by), maxMatched)
+	}
 	re, err := expression(pattern, text)
 	if err != nil {
 		return "", err

@@ -40,6 +40,8 @@ type Fate struct {
 	// Instead is a header block that comes in place of an answer, without a reply
 	// subject: a status.
 	Instead []byte
+	// Data comes in place of the data of an answer, without its headers.
+	Data []byte
 }
 
 // AnswersProxy listens for clients of the NATS server at a URL, and asks fate, one
@@ -158,6 +160,10 @@ func passMessages(from *bufio.Reader, to io.Writer, fate func(wireMessage) Fate,
 		if f.Instead != nil {
 			line = fmt.Appendf(nil, "HMSG %s %s %d %d\r\n", m.subject, m.id, len(f.Instead), len(f.Instead))
 			body = append(f.Instead, "\r\n"...)
+		}
+		if f.Data != nil {
+			line = fmt.Appendf(nil, "MSG %s %s %d\r\n", m.subject, m.id, len(f.Data))
+			body = append(f.Data, "\r\n"...)
 		}
 		if _, err := to.Write(append(line, body...)); err != nil {
 			return

@@ -97,7 +97,7 @@ func (a *API) addLetters(on routes) {
 			err = query.NoDeadLetter(name)
 		}
 		if err != nil {
-			return nil, err
+			return nil, a.untold(r, name, err)
 		}
 		return d, nil
 	}))
@@ -106,6 +106,15 @@ func (a *API) addLetters(on routes) {
 	}
 	on.serve(&operations.RetryLetters, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, false) }))
 	on.serve(&operations.DropLetters, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, true) }))
+}
+
+// untold is why there is no such dead letter. What became of its number, which another topic's message may have, is told to those alone who operate
+// all topics.
+func (a *API) untold(r *http.Request, name schemas.Source, err error) error {
+	if errors.Is(err, query.ErrNoDeadLetter) && !a.shows(r, access.Operate, "") {
+		return query.NoDeadLetter(name)
+	}
+	return err
 }
 
 // resolve begins the job that sends letters again or drops them.
@@ -128,7 +137,7 @@ func (a *API) resolve(r *http.Request, drop bool) (any, error) {
 	}
 	if dry {
 		out := Letters{Letters: []deadletters.Outcome{}}
-		return &out, a.cfg.Letters.Resolve(r.Context(), q.request(true), out.add)
+		return &out, a.untold(r, schemas.Source{Seq: q.Seq, Stored: q.At}, a.cfg.Letters.Resolve(r.Context(), q.request(true), out.add))
 	}
 	if q.Seq > 0 {
 		d, err := a.cfg.Reader.DeadLetter(r.Context(), schemas.Source{Seq: q.Seq, Stored: q.At})
@@ -136,7 +145,7 @@ func (a *API) resolve(r *http.Request, drop bool) (any, error) {
 			err = query.NoDeadLetter(schemas.Source{Seq: q.Seq, Stored: q.At})
 		}
 		if err != nil {
-			return nil, err
+			return nil, a.untold(r, schemas.Source{Seq: q.Seq, Stored: q.At}, err)
 		}
 		q.At = d.At.UnixNano() // the job may run after the number was given again
 	}

@@ -144,6 +144,9 @@ func (a *API) handle(f serve) http.HandlerFunc {
 		if lost := request.Lost(ctx); err != nil && lost != nil {
 			err = &refusal{http.StatusUnauthorized, lost.Error()}
 		}
+		if own := (*refusal)(nil); err != nil && errors.As(context.Cause(allowed), &own) { // it may not any more
+			err = own
+		}
 		if err != nil {
 			fail(w, named(r, scope, err))
 			return

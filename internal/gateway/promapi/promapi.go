@@ -167,6 +167,9 @@ func (a *API) handle(to route) http.HandlerFunc {
 		if lost := request.Lost(allowed); err != nil && lost != nil {
 			err = queued(lost)
 		}
+		if own := (*refusal)(nil); err != nil && errors.As(context.Cause(allowed), &own) { // it may not any more
+			err = own
+		}
 		if err != nil {
 			fail(w, err)
 		}

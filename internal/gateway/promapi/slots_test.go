@@ -48,10 +48,12 @@ func TestOneClientLeavesSlots(t *testing.T) {
 				t.Errorf("another client: %d %s", w.Code, w.Body)
 			}
 		}
+		synctest.Wait() // nothing of the first asks for it any more
 		began, gone = time.Now(), access.ErrUnauthenticated
 		if w := ask("a"); w.Code != http.StatusUnauthorized || time.Since(began) > 2*time.Second {
 			t.Errorf("one whose token is removed while it waits: %d %s, after %s", w.Code, w.Body, time.Since(began))
 		}
+		synctest.Wait()
 		gone = nil
 		time.AfterFunc(request.QueueWait-time.Second, free) // one of its own ends in time
 		if w := ask("a"); w.Code != http.StatusOK {

@@ -10,8 +10,8 @@ import (
 // not run it. So what only reads is sent once more. One whose query id was given is not: who gave it asks by it what
 // became of it.
 
-// aRead begins a statement that changes nothing.
-var aRead = regexp.MustCompile(`(?i)^\s*(SELECT|WITH)\s`)
+// aRead begins a statement that changes nothing. What follows WITH may be an INSERT.
+var aRead = regexp.MustCompile(`(?i)^\s*SELECT\s`)
 
 // beginBytes are read of a body: more than aRead needs, leading lines included.
 const beginBytes = 64
