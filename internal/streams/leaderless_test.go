@@ -2,6 +2,7 @@ package streams
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,7 +34,11 @@ func TestLeaderless(t *testing.T) {
 		}
 		switch led.Load() {
 		case ledByNone:
-			return embeddedtest.Fate{Data: bytes.Replace(a.Data, []byte("{"), []byte(`{"cluster":{"leader":""},`), 1)}
+			info := map[string]json.RawMessage{}
+			_ = json.Unmarshal(a.Data, &info)
+			info["cluster"] = json.RawMessage(`{"name":"three"}`)
+			data, _ := json.Marshal(info)
+			return embeddedtest.Fate{Data: data}
 		case ledByNothing:
 			return embeddedtest.Fate{Data: []byte(`{"error":{"code":500,"err_code":10118,"description":"stream is offline"},"type":"io.nats.jetstream.api.v1.stream_info_response"}`)}
 		}
