@@ -141,7 +141,7 @@ func (s *Store) Manifests(ctx context.Context) ([]string, error) {
 func (s *Store) Manifest(ctx context.Context, name string) (*Manifest, error) {
 	r, err := s.place.open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) { // the place named it
-		return nil, fmt.Errorf("%w: %s no longer has %s: run the command again, it reads what is there by then", ErrRemoved, s.At(""), name)
+		return nil, fmt.Errorf("%w: %s no longer has %s: %s", ErrRemoved, s.At(""), name, anotherBackup)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
