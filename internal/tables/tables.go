@@ -78,7 +78,7 @@ func OpenBy(dsn string, dial Dial, roots *x509.CertPool) (*DB, error) {
 		IdleConnTimeout:     time.Minute,
 	})}
 	db.fresh = &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: tlsConfig(roots), DisableKeepAlives: true}}
-	db.questions = watchdog.Questioner{Ask: db.runs, Vanished: db.closeIdle, Closed: make(chan struct{})}
+	db.questions = watchdog.Questioner{Ask: db.runs, Vanished: func() { db.closeIdle(); db.breaker.Vanished() }, Closed: make(chan struct{})}
 	db.breaker.Probe = db.ping
 	db.pin.doubts = make(chan struct{}, 1)
 	opts := &clickhouse.Options{

@@ -106,8 +106,8 @@ func New(cfg Config) *API {
 		return request.NewSlots(what, request.WithOthers(each), cfg.OnLimit)
 	}
 	a := &API{
-		cfg: cfg, tails: slots("tails", maxTails), sql: slots("statements", maxSQL), pings: slots("pings", maxPings), reads: slots("reads", maxReads), looks: slots("looks at statements", maxLooks),
-		timing: slots("requests about timers and documents", maxTiming), pages: slots("pages and batches of documents", maxPages),
+		cfg: cfg, tails: slots(request.OfTails, maxTails), sql: slots(request.OfStatements, maxSQL), pings: slots(request.OfPings, maxPings), reads: slots(request.OfReads, maxReads), looks: slots(request.OfLooks, maxLooks),
+		timing: slots(request.OfTiming, maxTiming), pages: slots(request.OfPages, maxPages),
 	}
 	a.proofs.known = map[string]*proven{}
 	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers(), Yields: map[string]bool{kindVerify: true}})

@@ -66,7 +66,7 @@ func New(cfg Config) *Input {
 	}
 	return &Input{
 		cfg: cfg, keys: newKeys(time.Now), matchWait: matchWait,
-		matching: request.NewSlots("readings by regular expressions", matchers(runtime.GOMAXPROCS(0)), cfg.OnLimit),
+		matching: request.NewSlots(request.OfExpressions, matchers(runtime.GOMAXPROCS(0)), cfg.OnLimit),
 	}
 }
 

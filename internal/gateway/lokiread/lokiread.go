@@ -53,8 +53,8 @@ type API struct {
 // New prepares the API.
 func New(cfg Config) *API {
 	return &API{
-		cfg: cfg, slots: request.NewSlots("queries of LogQL", request.WithOthers(maxQueries), cfg.OnLimit),
-		tails: request.NewSlots("topics followed by LogQL", request.WithOthers(maxFollowed), cfg.OnLimit),
+		cfg: cfg, slots: request.NewSlots(request.OfLogQL, request.WithOthers(maxQueries), cfg.OnLimit),
+		tails: request.NewSlots(request.OfFollowed, request.WithOthers(maxFollowed), cfg.OnLimit),
 	}
 }
 

@@ -57,7 +57,7 @@ type Endpoint struct {
 
 // New prepares an endpoint.
 func New(cfg Config) *Endpoint {
-	return &Endpoint{cfg: cfg, slots: request.NewSlots("calls of assistants", request.WithOthers(MaxCalls), cfg.OnLimit)}
+	return &Endpoint{cfg: cfg, slots: request.NewSlots(request.OfCalls, request.WithOthers(MaxCalls), cfg.OnLimit)}
 }
 
 // ServeHTTP takes one message. Who may send one is asked before (operations.MCP). It implements http.Handler.

@@ -53,7 +53,7 @@ type API struct {
 
 // New prepares the API.
 func New(cfg Config) *API {
-	return &API{cfg: cfg, slots: request.NewSlots("queries of PromQL", request.WithOthers(maxQueries), cfg.OnLimit)}
+	return &API{cfg: cfg, slots: request.NewSlots(request.OfPromQL, request.WithOthers(maxQueries), cfg.OnLimit)}
 }
 
 // Path begins that of each route, below the topic's where that is in the path.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/producer"
 )
@@ -24,7 +25,7 @@ type Inputs struct {
 }
 
 // NewInputs takes the numbers of the inputs. What an alert looks for counts from 0 on, so that the first one is an
-// increase: each reason for which a request may be refused, and what syslog loses.
+// increase: each reason for which a request may be refused, each bound that may refuse one, and what syslog loses.
 func NewInputs(r *metrics.Registry, reasons ...access.Reason) *Inputs {
 	c := &Inputs{
 		topics: r.Topics(), tokens: &metrics.Names{}, requests: r.Counter(metrics.InputRequests), events: r.Counter(metrics.InputEvents),
@@ -37,6 +38,11 @@ func NewInputs(r *metrics.Registry, reasons ...access.Reason) *Inputs {
 	}
 	for _, reason := range reasons {
 		c.auth.WithLabelValues(string(reason))
+	}
+	for _, what := range request.Sorts {
+		for _, why := range request.Limits {
+			c.limits.WithLabelValues(word(what), why)
+		}
 	}
 	return c
 }
@@ -84,8 +90,11 @@ func (c *Inputs) Refused(reason string) { c.auth.WithLabelValues(reason).Inc() }
 
 // Limited counts what a limit refused.
 func (c *Inputs) Limited(what, why string) {
-	c.limits.WithLabelValues(strings.ReplaceAll(what, " ", "_"), why).Inc()
+	c.limits.WithLabelValues(word(what), why).Inc()
 }
+
+// word makes one word of some.
+func word(some string) string { return strings.ReplaceAll(some, " ", "_") }
 
 // Producers is the source of what the producers of a pool have done.
 func Producers(r *metrics.Registry, p *pool.Pool) metrics.Source {

@@ -48,6 +48,9 @@ type Hooks struct {
 	Unreachable func(cause error)
 	// Reachable: the server answers again. Called once an outage.
 	Reachable func(away time.Duration)
+	// Vanished: the server answered, and did not run what it was sent over connections that stand. Those requests ended, and what only reads is
+	// sent once more. Called once for all that a question found.
+	Vanished func()
 }
 
 const (
@@ -150,6 +153,16 @@ func (b *Breaker) Wait(ctx context.Context) (away bool, err error) {
 		if err := backoff.Sleep(ctx, pause); err != nil {
 			return away, err
 		}
+	}
+}
+
+// Vanished tells of requests that ended since their server vanished.
+func (b *Breaker) Vanished() {
+	b.mu.Lock()
+	told := b.hooks.Vanished
+	b.mu.Unlock()
+	if told != nil {
+		told()
 	}
 }
 
