@@ -21,7 +21,7 @@ const (
 	ledByNothing // none of its replicas is there
 )
 
-// A stream whose leader does not answer is named, or that has none, and no other: not one that is not there, nor any of a server alone.
+// A stream whose leader does not answer is named, and one that does not have a leader, and no other: not one that is not there, nor any of a server alone.
 func TestLeaderless(t *testing.T) {
 	t.Parallel()
 	srv, alone := readsStream(t)
