@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -141,23 +140,30 @@ type Versions struct {
 	ClickHouse string `json:"clickhouse,omitempty"`
 }
 
-// Status reads all of it, within two seconds while a server is away.
+// statusWait is how long Status waits for what it reads: it answers within two seconds while a server is away, also while what reads of the one
+// asks the other first. What comes later is known the next time.
+const statusWait = 1700 * time.Millisecond
+
+// Status reads all of it.
 func (r *Reader) Status(ctx context.Context) (*Status, error) {
+	within, cancel := context.WithTimeout(ctx, statusWait)
+	defer cancel()
 	var out Status
-	var all sync.WaitGroup
-	all.Go(func() {
-		if lag, err := r.Lag(ctx, ""); err == nil {
-			out.Lag = lag
-		}
-	})
-	all.Go(func() {
+	lag, state, version := make(chan *LagReport, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		report, _ := r.Lag(ctx, "")
+		lag <- report
+	}()
+	go func() {
+		defer close(state)
 		if s, err := r.State(ctx); err == nil {
 			r.known.mu.Lock()
 			r.known.state, r.known.stateAt = s, time.Now().UTC().Truncate(time.Millisecond)
 			r.known.mu.Unlock()
 		}
-	})
-	all.Go(func() {
+	}()
+	go func() {
+		defer close(version)
 		asked, cancel := r.withServer(ctx, ServerClickHouse)
 		defer cancel()
 		if version, _ := r.db.Ping(asked); version != "" {
@@ -165,9 +171,23 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 			r.known.servers.ClickHouse = version
 			r.known.mu.Unlock()
 		}
-	})
-	all.Wait()
+	}()
+	for _, read := range []chan struct{}{state, version} {
+		select {
+		case <-read:
+		case <-within.Done():
+		}
+	}
+	select {
+	case out.Lag = <-lag:
+	case <-within.Done():
+	}
 	r.known.mu.Lock()
+	if last := r.known.last[""]; out.Lag == nil && last != nil {
+		known := *last
+		known.Away = r.servers.list()
+		out.Lag = &known
+	}
 	if version := r.js.Conn().ConnectedServerVersion(); version != "" {
 		r.known.servers.NATS = version
 	}
