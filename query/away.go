@@ -97,14 +97,25 @@ func (r *Reader) answers(ctx context.Context, server string) error {
 		}
 		return nil
 	}
-	nc := r.js.Conn()
-	if !nc.IsConnected() {
-		return errors.New("no connection to NATS, trying again")
+	said := make(chan error, 1)
+	go func() { // while a connection is made again it holds back all who ask for its state, up to its own bound of 2 s
+		nc := r.js.Conn()
+		if !nc.IsConnected() {
+			said <- errors.New("no connection to NATS, trying again")
+			return
+		}
+		err := nc.FlushWithContext(ctx)
+		if err != nil {
+			err = fmt.Errorf("NATS at %s does not answer: %w", nc.ConnectedAddr(), err)
+		}
+		said <- err
+	}()
+	select {
+	case err := <-said:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("NATS does not answer: %w", ctx.Err())
 	}
-	if err := nc.FlushWithContext(ctx); err != nil {
-		return fmt.Errorf("NATS at %s does not answer: %w", nc.ConnectedAddr(), err)
-	}
-	return nil
 }
 
 // storedWait is how long WhileStored waits for an answer of a server that may only be busy: one at a tenth of its speed takes well below

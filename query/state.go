@@ -149,7 +149,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	within, cancel := context.WithTimeout(ctx, statusWait)
 	defer cancel()
 	var out Status
-	lag, state, version := make(chan *LagReport, 1), make(chan struct{}), make(chan struct{})
+	lag, state, nats, clickhouse := make(chan *LagReport, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		report, _ := r.Lag(ctx, "")
 		lag <- report
@@ -162,8 +162,16 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 			r.known.mu.Unlock()
 		}
 	}()
+	go func() { // see answers
+		defer close(nats)
+		if version := r.js.Conn().ConnectedServerVersion(); version != "" {
+			r.known.mu.Lock()
+			r.known.servers.NATS = version
+			r.known.mu.Unlock()
+		}
+	}()
 	go func() {
-		defer close(version)
+		defer close(clickhouse)
 		asked, cancel := r.withServer(ctx, ServerClickHouse)
 		defer cancel()
 		if version, _ := r.db.Ping(asked); version != "" {
@@ -172,7 +180,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 			r.known.mu.Unlock()
 		}
 	}()
-	for _, read := range []chan struct{}{state, version} {
+	for _, read := range []chan struct{}{nats, clickhouse, state} {
 		select {
 		case <-read:
 		case <-within.Done():
@@ -187,9 +195,6 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 		known := *last
 		known.Away = r.servers.list()
 		out.Lag = &known
-	}
-	if version := r.js.Conn().ConnectedServerVersion(); version != "" {
-		r.known.servers.NATS = version
 	}
 	out.Servers = r.known.servers
 	out.State, out.StateAt = r.known.state, r.known.stateAt

@@ -77,6 +77,11 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		Reachable: func(away time.Duration) {
 			log.Info().Str("clickhouse", db.Address()).Dur("away", away).Msg("ClickHouse answers again")
 		},
+		Vanished: func() {
+			if more, ok := again.pass("vanished"); ok {
+				log.Warn().Str("clickhouse", db.Address()).Int("more", more).Msg("ClickHouse answers, and does not run what it was sent over connections that stand; it is asked over new ones")
+			}
+		},
 	})
 	fault := func(ref schemas.ShardRef, err error) {
 		counts.Fault(ref, err)

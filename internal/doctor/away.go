@@ -22,7 +22,7 @@ type reached struct {
 	err     error
 }
 
-// ServerWait is how long a server may take to say that it is there, so that all is said within 2 s where one stands still.
+// ServerWait is how long a server may take to say that it is there, so that all is said within 3 s where one stands still: what a process knows comes after it.
 const ServerWait = 1200 * time.Millisecond
 
 // busyWait is how long a server may take where a process that runs does not find it away: it may be busy only.

@@ -22,5 +22,5 @@
 // # Failures
 //
 // What cannot be reached is a finding, never an error. Both servers and the process are asked at once, and a process that runs says since
-// when one is away. A server that is cut off or stands still is found within 2 s. All checks together take 30 s at most.
+// when one is away. A server that is cut off or stands still is found within 3 s. All checks together take 30 s at most.
 package doctor

@@ -106,12 +106,21 @@ func Info(ctx context.Context, js jetstream.JetStream, stream string) (*jetstrea
 		if err != nil {
 			return nil, err
 		}
-		return s.CachedInfo(), nil
+		return s.CachedInfo(), led(js, s.CachedInfo())
 	})
 	if err != nil {
 		return nil, fmt.Errorf("streams: %s: %w", stream, err)
 	}
 	return info, nil
+}
+
+// led returns an error where servers elect and a stream was described by a replica that knows no leader: of a group that lost its majority one that is
+// left answers after some seconds, and what it has need not be all.
+func led(js jetstream.JetStream, info *jetstream.StreamInfo) error {
+	if info.Cluster != nil && info.Cluster.Leader == "" && schemas.Elects(js.Conn()) {
+		return &jetstream.APIError{Code: 503, ErrorCode: codeNoLeader, Description: "stream " + info.Config.Name + " has no leader"}
+	}
+	return nil
 }
 
 // Open returns a stream's handle, by which it can be purged.

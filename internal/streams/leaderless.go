@@ -42,17 +42,9 @@ func Leaderless(ctx context.Context, js jetstream.JetStream, names ...string) (w
 	return without
 }
 
-// lacksLeader asks for one of them. Of a group that lost its majority a replica that is left may answer, and names no leader; the server says
-// that a stream is offline where it knows of no replica that is there. One that is cut off alone may answer before the leader, so it is asked
-// again.
+// lacksLeader asks for one of them. The server says that a stream is offline where it knows of no replica that is there.
 func lacksLeader(ctx context.Context, js jetstream.JetStream, name string) bool {
-	_, err := Asked(ctx, js.Conn(), func(ctx context.Context) (bool, error) {
-		s, err := js.Stream(ctx, name)
-		if err == nil && s.CachedInfo().Cluster != nil && s.CachedInfo().Cluster.Leader == "" {
-			err = &jetstream.APIError{Code: 503, ErrorCode: codeNoLeader, Description: "it names no leader"}
-		}
-		return true, err
-	})
+	_, err := Info(ctx, js, name)
 	api := (*jetstream.APIError)(nil)
-	return errors.Is(err, ErrCut) || errors.As(err, &api) && (api.ErrorCode == codeNoLeader || api.ErrorCode == codeOffline)
+	return errors.Is(err, ErrCut) || errors.As(err, &api) && api.ErrorCode == codeOffline
 }

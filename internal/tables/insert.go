@@ -130,7 +130,7 @@ func insertValues() url.Values {
 func (db *DB) Insert(ctx context.Context, in *Insert) error {
 	q := insertValues()
 	q.Set("insert_deduplication_token", in.Token())
-	q.Set("query_id", in.queryID(db.Database))
+	q.Set(paramQueryID, in.queryID(db.Database))
 	if err := db.post(ctx, q, Condition{in.statement(db.Database), in.Keep.Params}, in.Frames); err != nil {
 		return fmt.Errorf("insert into %s after %d: %w", schemas.PublicShardName(in.Topic.Name, in.Month, in.Shard), in.Head, err)
 	}

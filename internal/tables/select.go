@@ -51,7 +51,7 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 		q.Set(paramDatabase, db.Database)
 	}
 	if s.ID != "" {
-		q.Set("query_id", s.ID)
+		q.Set(paramQueryID, s.ID)
 	}
 	for k, v := range s.Settings {
 		q.Set(k, v)

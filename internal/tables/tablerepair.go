@@ -46,7 +46,7 @@ func (db *DB) InsertMissing(ctx context.Context, m *TableRepair) error {
 	q := insertValues()
 	q.Set("deduplicate_insert", "disable")
 	q.Set("join_use_nulls", "0")
-	q.Set("query_id", fmt.Sprintf("almanac:%s:%s:%s:mend", db.Database, m.Topic.Name, m.Shard))
+	q.Set(paramQueryID, fmt.Sprintf("almanac:%s:%s:%s:mend", db.Database, m.Topic.Name, m.Shard))
 	if err := db.post(ctx, q, Condition{m.statement(db.Database), m.Keep.Params}, m.Frames); err != nil {
 		return fmt.Errorf("mending positions %d to %d of %s: %w", m.Lo+1, m.Hi, schemas.PublicShardName(m.Topic.Name, m.Month, m.Shard), err)
 	}

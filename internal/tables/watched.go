@@ -36,10 +36,10 @@ func (db *DB) Returned(ctx context.Context, err error) bool {
 	return false
 }
 
-// paramDatabase names a request's database, paramQuery has its statement, or the beginning.
 const (
 	paramDatabase = watchdog.ParamDatabase
-	paramQuery    = "query"
+	paramQuery    = watchdog.ParamQuery
+	paramQueryID  = watchdog.ParamQueryID
 )
 
 // watch returns a transport like t under watch.

@@ -14,7 +14,7 @@ type Usual struct {
 }
 
 const (
-	// leastBefore is how many values before one judge it: of two, neither says what is usual.
+	// leastBefore is how many values before one tell what is usual: of two, neither does.
 	leastBefore = 3
 	// ofNormal makes the median of distances the standard deviation of what is spread normally.
 	ofNormal = 1.4826

@@ -19,10 +19,10 @@ const beginBytes = 64
 // again returns the request that is to be sent in place of one whose server vanished, or nil where it may have changed something.
 func again(req *http.Request) *http.Request {
 	params := req.URL.Query()
-	if params.Has(paramQueryID) || req.GetBody == nil || req.Context().Err() != nil {
+	if params.Has(ParamQueryID) || req.GetBody == nil || req.Context().Err() != nil {
 		return nil
 	}
-	begin := []byte(params.Get(paramQuery))
+	begin := []byte(params.Get(ParamQuery))
 	if len(begin) == 0 {
 		body, err := req.GetBody()
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -25,13 +24,14 @@ type Transport struct {
 	Next     *http.Transport
 }
 
-// ParamDatabase is the parameter of a request that names its database, and so its engine.
-const ParamDatabase = "database"
-
-// paramQueryID names a statement, paramQuery has it where the body has something else.
+// Parameters of a request.
 const (
-	paramQueryID = "query_id"
-	paramQuery   = "query"
+	// ParamDatabase names its database, and so its engine.
+	ParamDatabase = "database"
+	// ParamQueryID names its statement.
+	ParamQueryID = "query_id"
+	// ParamQuery has its statement, or the beginning.
+	ParamQuery = "query"
 )
 
 // RoundTrip sends the request, under watch until its answer begins; a read whose server vanished twice.
@@ -69,11 +69,11 @@ func (w *Transport) send(req *http.Request) (*http.Response, error) {
 		r.moved()
 	}}))
 	u := *req.URL
-	if r.id = params.Get(paramQueryID); r.id == "" {
+	if r.id = params.Get(ParamQueryID); r.id == "" {
 		var b [16]byte
 		_, _ = rand.Read(b[:]) // never fails on the supported systems
 		r.id = "almanac-" + hex.EncodeToString(b[:])
-		u.RawQuery += "&" + paramQueryID + "=" + r.id
+		u.RawQuery += "&" + ParamQueryID + "=" + r.id
 	}
 	if engine != "" {
 		u.RawQuery += "&" + ParamDatabase + "=" + url.QueryEscape(engine)
@@ -109,7 +109,7 @@ func (w *Transport) send(req *http.Request) (*http.Response, error) {
 
 // readingTime is how long a server may read a request before it knows its statement.
 func readingTime(req *http.Request) time.Duration {
-	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
+	if !strings.HasPrefix(req.Header.Get("Content-Type"), "multipart/form-data") {
 		return 0
 	}
 	return time.Duration(max(req.ContentLength, 0)) * time.Second / formRate
