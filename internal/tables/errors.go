@@ -27,7 +27,7 @@ var (
 	// ErrNoSpace: ClickHouse has no room on disk. Nothing of the insert was stored.
 	ErrNoSpace = errors.New("ClickHouse's disk is full")
 	// ErrBusy: too many parts, no memory just now, another insert after the same head
-	// or another merge of the same parts is under way. Nothing was done.
+	// or another merge of the same parts is under way, or a drop of the parts ended one. Nothing was done.
 	ErrBusy = errors.New("ClickHouse is overloaded; retry later")
 	// ErrVanished: nothing answers on the connection, and over a new one the server
 	// reports that it does not run the query. What became of an insert its head tells.
@@ -77,6 +77,7 @@ const (
 	codeUnknownDB      = 81
 	codeTimeout        = 159
 	codeTooManyQueries = 202
+	codeAborted        = 236
 	codeMemoryLimit    = 241
 	codeSameQueryID    = 216
 	codeNotEnoughSpace = 243
@@ -170,7 +171,7 @@ func (e *Error) Unwrap() error {
 	case e.Code == codeAuthentication:
 		return ErrAccount
 	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID || e.Code == codeCannotOptimize ||
-		e.Code == codeTooManyQueries || e.Code == codeTimeout:
+		e.Code == codeTooManyQueries || e.Code == codeTimeout || e.Code == codeAborted:
 		return ErrBusy
 	}
 	return nil

@@ -208,6 +208,7 @@ func TestRefusals(t *testing.T) {
 		"243": {"Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space", ErrNoSpace},
 		"252": {"Code: 252. DB::Exception: Too many parts", ErrBusy},
 		"241": {"Code: 241. DB::Exception: Memory limit", ErrBusy},
+		"236": {"Code: 236. DB::Exception: Cancelled merging parts. (ABORTED)", ErrBusy}, // by a drop of the partition
 	} {
 		err := refusalText(code, c.text+"\nStack trace")
 		if c.want != nil && !errors.Is(err, c.want) || strings.Contains(err.Error(), "Stack") {

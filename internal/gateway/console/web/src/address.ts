@@ -3,7 +3,8 @@ import {useEffect, useState} from 'preact/hooks';
 
 export type Address = {page: string; query: Record<string, string>};
 
-function read(): Address {
+/** read is what the address bar says: it may be ahead of what is drawn, as the browser tells of a change of its own later. */
+export function read(): Address {
   const [page, query] = location.hash.replace(/^#\/?/, '').split('?', 2);
   return {page: page ?? '', query: Object.fromEntries(new URLSearchParams(query ?? ''))};
 }

@@ -1,6 +1,6 @@
 import type {JSX} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
-import {go, useAddress, write} from './address';
+import {go, read, useAddress, write} from './address';
 import type {Shards, Topics} from './api';
 import {address as at, get} from './client';
 import {typing, useKeys} from './keys';
@@ -41,7 +41,7 @@ export function App(): JSX.Element {
   useEffect(() => {
     if (address.page !== '' || !topics.value) return;
     const stop = new AbortController(); // one who is elsewhere by then stays there
-    const to = (page: string) => stop.signal.aborted || go({page}, true);
+    const to = (page: string) => stop.signal.aborted || read().page !== '' || go({page}, true);
     get<Shards>('v1/shards', {}, stop.signal).then((s) => to(s.shards.length ? 'search' : 'send'), () => to('search'));
     return () => stop.abort();
   }, [topics.value, address.page === '']);

@@ -2,7 +2,7 @@
 import '../core';
 import type {JSX} from 'preact';
 import {useEffect, useMemo, useState} from 'preact/hooks';
-import {go} from '../address';
+import {go, read as address} from '../address';
 import type {Shards, Topic} from '../api';
 import {get} from '../client';
 import {useKeys} from '../keys';
@@ -25,7 +25,7 @@ export function Charts({topics, query}: {topics: Topic[]; query: Record<string, 
   const [editing, setEditing] = useState<number>();
   // Without charts in the address those are shown that this tab showed last.
   useEffect(() => {
-    if (!text && last()) go({query: {c: last()}}, true);
+    if (!text && last() && address().page === 'charts') go({query: {c: last()}}, true);
     else if (text) keepCharts(text);
   }, [text]);
   const span = useLoad(from + round, from === 'all' ? (signal) => get<Shards>('v1/shards', {}, signal).then(spanOf) : undefined);
