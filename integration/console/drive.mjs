@@ -27,7 +27,7 @@ const scenarios = {
   },
   async 'one who goes elsewhere while the page greets stays there'() {
     const page = await open(told.base + '/')
-    await page.getByRole('heading', {name: 'Send events'}).waitFor()
+    await list(page).getByText('the first one').first().waitFor()
     await page.evaluate(() => {
       const ask = window.fetch
       window.fetch = async (...request) => {
