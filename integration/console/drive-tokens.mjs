@@ -19,6 +19,7 @@ async function says(secret, fragment, text) {
     if (await ask.isVisible()) await ask.click({timeout: patience}).catch(() => undefined)
     if (await said.waitFor({timeout: patience}).then(() => true, () => false)) return true
     patience *= 2
+    await page.goto(at(fragment)) // another one may have been shown while the token was not taken up
     await page.reload()
     await settled(page)
     return false

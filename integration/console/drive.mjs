@@ -25,28 +25,6 @@ const scenarios = {
     await send([{level: 'info', service: 'shop', message: 'the first one'}])
     await page.getByRole('grid', {name: 'Arriving'}).getByText('the first one').waitFor()
   },
-  async 'one who goes elsewhere while the page greets stays there'() {
-    const page = await open(told.base + '/')
-    await list(page).getByText('the first one').first().waitFor()
-    await page.evaluate(() => {
-      const ask = window.fetch
-      window.fetch = async (...request) => {
-        const answer = await ask(...request)
-        if (!String(request[0]).includes('v1/shards')) return answer
-        const text = await answer.text()
-        answer.text = () => new Promise((done) => (window.answers = () => done(text)))
-        return answer
-      }
-      location.hash = ''
-    })
-    await until(page, 'the page asks whether there are events', () => page.evaluate(() => Boolean(window.answers)))
-    await page.evaluate(() => {
-      location.hash = '#/health' // the browser tells of it after the answer
-      window.answers()
-    })
-    await page.getByText('Ready', {exact: true}).waitFor()
-    assert.match(page.url(), /#\/health$/)
-  },
   async 'search shows what is stored'() {
     await send(Array.from({length: 640}, (_, i) => ({ts: ts(i), level: i % 8 ? 'info' : 'error', service: i % 2 ? 'shop' : 'bank', user_id: 'u-' + (i % 20), message: `order ${i} placed`})))
     await send(hostile)
