@@ -21,8 +21,12 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// rightsApart is how long after an answer a part asks again what its user may do: a server may take new rights while it runs.
-const rightsApart = 5 * time.Second
+// rightsApart is how long after an answer a part asks again what its user may do: a server may take new rights while it runs. What is lacked
+// is named within 5 s.
+const rightsApart = 2 * time.Second
+
+// rightsWait is how long a question about rights, or what it found, waits for NATS.
+const rightsWait = 5 * time.Second
 
 // refusedApart is how long after a refusal a part asks again over the same connection: a server that reads its configuration again
 // gives rights without a reconnect, and each refusal is a line in its log.
@@ -60,7 +64,7 @@ func (o *ownRights) tells(ctx context.Context, found *lackedRights) {
 	if found == nil || o.told == nil && len(found.lines) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, rightsApart)
+	ctx, cancel := context.WithTimeout(ctx, rightsWait)
 	defer cancel()
 	err := registry.TellLacking(ctx, o.nc, o.id, o.need.Name, found.user, found.lines)
 	if o.told = found; err == nil && len(found.lines) == 0 {
@@ -128,7 +132,7 @@ func (f *lackedRights) of(need string) string {
 
 // lacked names what the user of a verb lacks of its namesake's rights in Almanac's table; nil: nothing, or that is not known.
 func lacked(ctx context.Context, s *settings, d endpoints) error {
-	ctx, cancel := context.WithTimeout(ctx, rightsApart)
+	ctx, cancel := context.WithTimeout(ctx, rightsWait)
 	defer cancel()
 	nc, err := streams.Connect(d.nats, append(natsOptions(s, d, "cli"), nats.MaxReconnects(0))...)
 	if err != nil {

@@ -51,7 +51,7 @@ func decide(ctx context.Context, js jetstream.JetStream, stream string, req getR
 		return nil, err
 	}
 	subject := apiSubject(js, "STREAM.MSG.GET."+stream)
-	msg, err := Asked(ctx, js.Conn(), func(ctx context.Context) (*Message, error) {
+	msg, err := Asked(about(ctx, js, "STREAM.MSG.GET."+stream), js.Conn(), func(ctx context.Context) (*Message, error) {
 		answer, err := js.Conn().RequestWithContext(ctx, subject, data)
 		if err != nil {
 			return nil, err

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A server answers nothing to who may not ask. It says so beside the answers, to the connection as a whole, and names the
-// subject. Which request that was is not said: so what is still unanswered some time later fails with it.
+// subject. Questions that say on which subject they ask (about) fail with it at once, or not at all. Of the others it is not known
+// which was denied: what is still unanswered some time later fails with it.
 
-// deniedGrace is how long what was asked rightly has to be answered.
+// deniedGrace is how long what was asked rightly has to be answered, where it does not say on which subject it asks.
 const deniedGrace = time.Second
 
 // asking are the requests of this process that wait for an answer.
@@ -26,7 +28,21 @@ type waiters struct {
 	all map[*waiter]bool
 }
 
-type waiter struct{ fail context.CancelCauseFunc }
+type waiter struct {
+	fail context.CancelCauseFunc
+	on   asksOn
+}
+
+// asksOn is where a question is asked; its zero value: that is not known.
+type asksOn struct {
+	nc      *nats.Conn
+	subject string
+}
+
+// about says on which subject of JetStream's API the next question of ctx is asked.
+func about(ctx context.Context, js jetstream.JetStream, tail string) context.Context {
+	return context.WithValue(ctx, asksOn{}, asksOn{js.Conn(), apiSubject(js, tail)})
+}
 
 // bounded is ctx for one question: for as long as NATS may be silent to it, and until it is denied. The caller calls done
 // with the error of the question, which is then ErrDenied where it was denied.
@@ -42,7 +58,8 @@ func bounded(ctx context.Context, most time.Duration) (_ context.Context, done f
 // untilDenied is bounded for a question whose time is its caller's.
 func untilDenied(ctx context.Context) (_ context.Context, done func(error) error) {
 	denied, fail := context.WithCancelCause(ctx)
-	w := &waiter{fail}
+	on, _ := ctx.Value(asksOn{}).(asksOn)
+	w := &waiter{fail, on}
 	asking.mu.Lock()
 	asking.all[w] = true
 	asking.mu.Unlock()
@@ -58,13 +75,18 @@ func untilDenied(ctx context.Context) (_ context.Context, done func(error) error
 	}
 }
 
-// deny fails what waits now and is not answered soon.
-func (w *waiters) deny(err error) {
+// deny fails what waits now and asks there, and what does not say where it asks and is not answered soon.
+func (w *waiters) deny(at asksOn, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := make([]*waiter, 0, len(w.all))
 	for one := range w.all {
-		now = append(now, one)
+		switch one.on {
+		case at:
+			one.fail(err)
+		case asksOn{}:
+			now = append(now, one)
+		}
 	}
 	time.AfterFunc(deniedGrace, func() {
 		for _, one := range now { // one that was answered meanwhile does not mind
@@ -81,13 +103,20 @@ func hearDenials(o *nats.Options) error {
 			_, what, _ := strings.Cut(err.Error(), ": ")
 			_, what, _ = strings.Cut(what, ": ") // nats.go's own words, then the server's
 			err = fmt.Errorf("%w: %s: %s; connect as a user that may, or give it the right: `almanac config nats` prints those of each part", ErrDenied, userOf(nc), what)
-			asking.deny(err)
+			asking.deny(asksOn{nc, deniedSubject(what)}, err)
 		}
 		if then != nil {
 			then(nc, sub, err)
 		}
 	}
 	return nil
+}
+
+// deniedSubject is the subject that a server's words name: Permissions Violation for Publish to "a.b".
+func deniedSubject(words string) string {
+	_, subject, _ := strings.Cut(words, `"`)
+	subject, _, _ = strings.Cut(subject, `"`)
+	return subject
 }
 
 // userOf is as whom a connection asks, in words.

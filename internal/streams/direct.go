@@ -63,7 +63,7 @@ func directOnce(ctx context.Context, js jetstream.JetStream, stream string, req 
 		return end{}, begun, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	asked, done := untilDenied(ctx)
+	asked, done := untilDenied(about(ctx, js, "DIRECT.GET."+stream))
 	defer func() {
 		if denied := done(err); !begun { // what breaks off in the middle was not denied
 			err = denied

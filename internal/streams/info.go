@@ -38,7 +38,7 @@ func EndOf(info *jetstream.StreamInfo) schemas.Source {
 func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	for offset, total := 0, 1; offset < total; {
-		page, err := Asked(ctx, js.Conn(), func(ctx context.Context) (*subjectsPage, error) { return askSubjects(ctx, js, stream, filter, offset) })
+		page, err := Asked(about(ctx, js, "STREAM.INFO."+stream), js.Conn(), func(ctx context.Context) (*subjectsPage, error) { return askSubjects(ctx, js, stream, filter, offset) })
 		if err != nil {
 			return nil, fmt.Errorf("streams: subjects of %s: %w", stream, err)
 		}
@@ -101,7 +101,7 @@ func askSubjects(ctx context.Context, js jetstream.JetStream, stream, filter str
 
 // Info describes a stream, by its leader.
 func Info(ctx context.Context, js jetstream.JetStream, stream string) (*jetstream.StreamInfo, error) {
-	info, err := Asked(ctx, js.Conn(), func(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := Asked(about(ctx, js, "STREAM.INFO."+stream), js.Conn(), func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		s, err := js.Stream(ctx, stream)
 		if err != nil {
 			return nil, err
@@ -125,5 +125,5 @@ func led(js jetstream.JetStream, info *jetstream.StreamInfo) error {
 
 // Open returns a stream's handle, by which it can be purged.
 func Open(ctx context.Context, js jetstream.JetStream, stream string) (jetstream.Stream, error) {
-	return Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, stream) })
+	return Asked(about(ctx, js, "STREAM.INFO."+stream), js.Conn(), func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, stream) })
 }

@@ -19,5 +19,5 @@ func Once[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, 
 
 // Bucket opens the registry's bucket.
 func Bucket(ctx context.Context, js jetstream.JetStream) (jetstream.KeyValue, error) {
-	return Asked(ctx, js.Conn(), func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
+	return Asked(about(ctx, js, "STREAM.INFO."+schemas.KVStream), js.Conn(), func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
 }
