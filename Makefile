@@ -16,7 +16,7 @@ OTELCOL          := .tools/otelcol-inputs-$(OTEL_VERSION)/otelcol
 TELEMETRYGEN     := .tools/telemetrygen-$(OTEL_VERSION)
 # Prometheus' own program for rules and metrics, for make promtool: of the version whose parser the tests have.
 PROMTOOL_VERSION  = $(shell go list -m -f '{{.Version}}' github.com/prometheus/prometheus)
-PROMTOOL          = .tools/promtool-$(PROMTOOL_VERSION)
+PROMTOOL          = $(or $(shell command -v promtool),.tools/promtool-$(PROMTOOL_VERSION))
 ENGINE_PACKAGE   := 26.7.3-stable.1
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -172,7 +172,7 @@ $(GOLANGCI):
 	mv .tools/golangci-lint $@
 
 .PHONY: promtool
-promtool: setup ## What Prometheus' own promtool says of the rules, of their tests and of a scrape; builds it first, which takes minutes
+promtool: setup ## What Prometheus' own promtool says of the rules, of their tests and of a scrape; where PATH has none it is built first, for minutes
 	@test -e $(PROMTOOL) || { GOBIN=$(CURDIR)/.tools go install github.com/prometheus/prometheus/cmd/promtool@$(PROMTOOL_VERSION); mv .tools/promtool $(PROMTOOL); }
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_PROMTOOL=$(abspath $(PROMTOOL)) go test -count 1 -v -timeout 20m -run '^(TestPromtool|TestScrapeHasWhatIsNamed)$$' ./cmd/almanac
 
