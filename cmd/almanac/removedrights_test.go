@@ -209,9 +209,10 @@ var commanded = map[string]struct {
 	verb   string
 	filter []string
 }{
-	access.UserProducer: {"send app --timeout 4s", []string{schemas.SubjectsLanes, "$JS.API.STREAM.INFO." + schemas.KVStream}},
-	access.UserReader:   {"query app", []string{"$JS.API.STREAM.INFO." + schemas.StreamEvents}},
-	access.UserSetup:    {"setup", []string{"$JS.API.STREAM.INFO." + schemas.StreamEvents}},
+	access.UserProducer: {"send app --timeout 1s", // it waits for as long: the right may come back
+		[]string{schemas.SubjectsLanes, "$JS.API.STREAM.INFO." + schemas.KVStream}},
+	access.UserReader: {"query app", []string{"$JS.API.STREAM.INFO." + schemas.StreamEvents}},
+	access.UserSetup:  {"setup", []string{"$JS.API.STREAM.INFO." + schemas.StreamEvents}},
 }
 
 // A command whose user lacks a right does without, or ends and names user and subject; doctor with its settings names the line that

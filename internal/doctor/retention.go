@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups/derived"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -76,11 +77,14 @@ func (c *check) unsummed(ctx context.Context, topics []schemas.Topic, e *registr
 
 // oldLetters looks at a topic's first dead letter.
 func (c *check) oldLetters(ctx context.Context, t *schemas.Topic, now time.Time) {
-	stream, err := c.reg.JetStream().Stream(ctx, schemas.StreamShards)
+	js := c.reg.JetStream()
+	stream, err := streams.Open(ctx, js, schemas.StreamShards)
 	if err != nil {
 		return // the check of the streams says so
 	}
-	msg, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(schemas.DeadSubject(t.Name)))
+	msg, err := streams.Asked(ctx, js.Conn(), func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(schemas.DeadSubject(t.Name)))
+	})
 	days := t.ShortestDays()
 	if err != nil || now.Before(msg.Time.AddDate(0, 0, days)) {
 		return
