@@ -35,7 +35,9 @@ func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) 
 	subject := schemas.ShardSubject(l.topic, m, id)
 	msg, err := streams.DecideLast(ctx, l.js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		info, err := l.shards.Info(ctx, jetstream.WithSubjectFilter(subject))
+		info, err := streams.Asked(ctx, l.js.Conn(), func(ctx context.Context) (*jetstream.StreamInfo, error) {
+			return l.shards.Info(ctx, jetstream.WithSubjectFilter(subject))
+		})
 		if err == nil && info.State.Subjects[subject] > 0 {
 			err = fmt.Errorf("%w: its last message cannot be read; run `almanac repair %s`", ErrDamaged, l.topic)
 		}

@@ -21,7 +21,10 @@ func (c *Config) streams(ctx context.Context, js jetstream.JetStream, m, base *M
 		return err
 	}
 	// The registry may have been quiet: its last message is to be of now, for it names the point.
-	if _, err := js.Publish(ctx, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, "backup")), []byte("{}")); err != nil {
+	_, err := streams.Asked(ctx, js.Conn(), func(ctx context.Context) (*jetstream.PubAck, error) {
+		return js.Publish(ctx, schemas.KVSubject(schemas.LeaseKey(schemas.RoleProbe, "backup")), []byte("{}"))
+	})
+	if err != nil {
 		return fmt.Errorf("backup: naming the point in time: %w", err)
 	}
 	if err := c.stream(ctx, js, m, base, schemas.KVStream, keyed()); err != nil {

@@ -3,8 +3,10 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -16,25 +18,20 @@ func (r *Registry) LiveMembers(ctx context.Context, role string) (int, error) {
 
 // ListMembers lists them, with what their leases say.
 func (r *Registry) ListMembers(ctx context.Context, role string) ([]Member, error) {
-	kv, err := r.js.KeyValue(ctx, schemas.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := kv.ListKeysFiltered(ctx, schemas.LeaseKeys(role))
-	if err != nil {
-		return nil, err
-	}
 	var live []Member
-	prefix := len(schemas.LeaseKeys(role)) - 1
-	for key := range keys.Keys() {
-		lease, err := kv.Get(ctx, key)
-		// A lease that is gone meanwhile is that of a member that left.
-		if err != nil || time.Since(lease.Created()) >= LeaseExpiry {
-			continue
+	prefix := len(schemas.KVSubject(schemas.LeaseKeys(role))) - 1
+	err := streams.Latest(ctx, r.js, schemas.KVStream, schemas.KVSubject(schemas.LeaseKeys(role)), func(m *streams.Message) error {
+		// A lease without data is that of a member that left.
+		if len(m.Data) == 0 || time.Since(m.Time) >= LeaseExpiry {
+			return nil
 		}
 		var s leaseValue
-		_ = json.Unmarshal(lease.Value(), &s) // another's: it says nothing
-		live = append(live, Member{role, key[prefix:], s.Host, s.PID})
+		_ = json.Unmarshal(m.Data, &s) // another's: it says nothing
+		live = append(live, Member{role, m.Subject[prefix:], s.Host, s.PID})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("registry: members of %s: %w", role, err)
 	}
 	return live, nil
 }

@@ -137,7 +137,9 @@ func (r *Registry) Correct(ctx context.Context, ref schemas.ShardRef, f func(*Sh
 // Remove removes an entry that is not readable, as it was listed. ErrConflict where another was
 // written under its key since.
 func (r *Registry) Remove(ctx context.Context, e *UnreadableError) error {
-	err := r.kv.Purge(ctx, e.Key, jetstream.LastRevision(e.Rev))
+	_, err := streams.Once(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, r.kv.Purge(ctx, e.Key, jetstream.LastRevision(e.Rev))
+	})
 	if streams.LostRace(err) {
 		return fmt.Errorf("%w: %s", ErrConflict, e.Key)
 	}

@@ -73,7 +73,9 @@ func (c *Copying) Still(ctx context.Context) error {
 	if c.lost != nil {
 		return c.lost
 	}
-	ack, err := c.js.Publish(ctx, c.subject, []byte(copyingHeld), jetstream.WithExpectLastSequencePerSubject(c.seq), jetstream.WithMsgTTL(copyingLasts))
+	ack, err := Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return c.js.Publish(ctx, c.subject, []byte(copyingHeld), jetstream.WithExpectLastSequencePerSubject(c.seq), jetstream.WithMsgTTL(copyingLasts))
+	})
 	if err == nil {
 		c.seq = ack.Sequence
 		return nil
@@ -120,7 +122,10 @@ func Copied(ctx context.Context, js jetstream.JetStream) (subjects []string, err
 // PurgeAnyway tells copies that what they have may not be whole, before a purge that cannot wait.
 func PurgeAnyway(ctx context.Context, js jetstream.JetStream, copies []string) error {
 	for _, subject := range copies {
-		if _, err := js.Publish(ctx, subject, []byte(copyingPurged), jetstream.WithMsgTTL(copyingLasts)); err != nil {
+		_, err := Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return js.Publish(ctx, subject, []byte(copyingPurged), jetstream.WithMsgTTL(copyingLasts))
+		})
+		if err != nil {
 			return fmt.Errorf("streams: telling a copy that streams are purged: %w", err)
 		}
 	}

@@ -245,7 +245,7 @@ func (j *Janitor) firstForeign(ctx context.Context, subject string, upTo uint64)
 // sweepShards purges frames that are stored, verified and older than the replay
 // window, or as old as it takes when the stream is pressed; never a shard's last.
 func (j *Janitor) sweepShards(ctx context.Context, now time.Time) error {
-	info, err := j.shards.Info(ctx)
+	info, err := streams.Info(ctx, j.js, schemas.StreamShards)
 	if err != nil {
 		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
 	}

@@ -153,7 +153,7 @@ func (j *Janitor) now(ctx context.Context) (time.Time, error) {
 	if j.cfg.Now != nil {
 		return j.cfg.Now(), nil
 	}
-	info, err := j.shards.Info(ctx)
+	info, err := streams.Info(ctx, j.js, schemas.StreamShards)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
 	}
