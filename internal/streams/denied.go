@@ -33,7 +33,7 @@ type waiter struct {
 	on   asksOn
 }
 
-// asksOn is where a question is asked; its zero value: that is not known.
+// asksOn is where a question is asked. Without a subject, that is not known; without a connection, neither.
 type asksOn struct {
 	nc      *nats.Conn
 	subject string
@@ -42,6 +42,14 @@ type asksOn struct {
 // about says on which subject of JetStream's API the next question of ctx is asked.
 func about(ctx context.Context, js jetstream.JetStream, tail string) context.Context {
 	return context.WithValue(ctx, asksOn{}, asksOn{js.Conn(), apiSubject(js, tail)})
+}
+
+// over says over which connection the next question of ctx is asked, unless more is said already.
+func over(ctx context.Context, nc *nats.Conn) context.Context {
+	if _, said := ctx.Value(asksOn{}).(asksOn); said {
+		return ctx
+	}
+	return context.WithValue(ctx, asksOn{}, asksOn{nc: nc})
 }
 
 // bounded is ctx for one question: for as long as NATS may be silent to it, and until it is denied. The caller calls done
@@ -75,21 +83,29 @@ func untilDenied(ctx context.Context) (_ context.Context, done func(error) error
 	}
 }
 
-// deny fails what waits now and asks there, and what does not say where it asks and is not answered soon.
+// deny fails what waits now and asks there. Where nothing does, it fails what may ask there and is not answered soon: questions that say only
+// over which connection they ask, or not even that; and all of a connection, where it is not a subject of questions that was denied, but
+// that on which the answers come.
 func (w *waiters) deny(at asksOn, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := make([]*waiter, 0, len(w.all))
+	var may []*waiter
+	asked := false
 	for one := range w.all {
-		switch one.on {
-		case at:
+		switch {
+		case one.on == at && at.subject != "":
 			one.fail(err)
-		case asksOn{}:
-			now = append(now, one)
+			asked = true
+		case one.on.nc != nil && one.on.nc != at.nc, one.on.subject != "" && at.subject != "": // of another connection, on another subject
+		default:
+			may = append(may, one)
 		}
 	}
+	if asked {
+		return
+	}
 	time.AfterFunc(deniedGrace, func() {
-		for _, one := range now { // one that was answered meanwhile does not mind
+		for _, one := range may { // one that was answered meanwhile does not mind
 			one.fail(err)
 		}
 	})
@@ -112,9 +128,10 @@ func hearDenials(o *nats.Options) error {
 	return nil
 }
 
-// deniedSubject is the subject that a server's words name: Permissions Violation for Publish to "a.b".
+// deniedSubject is the subject of a question that a server's words name: Permissions Violation for Publish to "a.b". Empty where it is
+// one on which answers would come: Permissions Violation for Subscription to "a.b".
 func deniedSubject(words string) string {
-	_, subject, _ := strings.Cut(words, `"`)
+	_, subject, _ := strings.Cut(words, `for Publish to "`)
 	subject, _, _ = strings.Cut(subject, `"`)
 	return subject
 }

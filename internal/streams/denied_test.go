@@ -3,8 +3,10 @@ package streams
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -65,5 +67,74 @@ func TestDeniedNamesUserAndSubject(t *testing.T) {
 				t.Errorf("heard: %v", err)
 			}
 		}
+	}
+}
+
+// A denial ends the question on its subject at once and no other; where none says that it asks there, it ends those that do not say where
+// they ask, once they had their time, and of its own connection alone. Where no answer could come all of a connection end.
+func TestDenialEnds(t *testing.T) {
+	here, elsewhere := &nats.Conn{}, &nats.Conn{}
+	const info, get = "$JS.API.STREAM.INFO.EVENTS", "$JS.API.DIRECT.GET.SHARDS"
+	waiting := map[string]asksOn{
+		"info": {here, info}, "get": {here, get}, "here": {nc: here}, "unknown": {},
+		"info elsewhere": {elsewhere, info}, "elsewhere": {nc: elsewhere},
+	}
+	for name, c := range map[string]struct {
+		words       string
+		without     string // a question that is not there
+		atOnce, end []string
+	}{
+		"a subject that one asks on":  {`Permissions Violation for Publish to "` + info + `"`, "", []string{"info"}, []string{"info"}},
+		"a subject that none asks on": {`Permissions Violation for Publish to "` + info + `"`, "info", nil, []string{"here", "unknown"}},
+		"where answers come":          {`Permissions Violation for Subscription to "_INBOX.x.*"`, "", nil, []string{"get", "here", "info", "unknown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := waiters{all: map[*waiter]bool{}}
+				asked := map[string]context.Context{}
+				for name, on := range waiting {
+					if name == c.without {
+						continue
+					}
+					ctx, fail := context.WithCancelCause(t.Context())
+					w.all[&waiter{fail, on}], asked[name] = true, ctx
+				}
+				ended := func() (names []string) {
+					for name, ctx := range asked {
+						if errors.Is(context.Cause(ctx), ErrDenied) {
+							names = append(names, name)
+						}
+					}
+					slices.Sort(names)
+					return names
+				}
+				w.deny(asksOn{here, deniedSubject(c.words)}, ErrDenied)
+				if got := ended(); !slices.Equal(got, c.atOnce) {
+					t.Errorf("%v end at once, want %v", got, c.atOnce)
+				}
+				time.Sleep(deniedGrace)
+				synctest.Wait()
+				if got := ended(); !slices.Equal(got, c.end) {
+					t.Errorf("%v end, want %v", got, c.end)
+				}
+			})
+		})
+	}
+}
+
+// A user that may not hear the answers to what it asks is told so.
+func TestDeniedAnswers(t *testing.T) {
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse(), embeddedtest.WithNATSConfig(func(c *embedded.NATSConfig) { c.Passwords = embeddedtest.Passwords() }))
+	nc, err := nats.Connect(srv.NATSURL, nats.UserInfo(access.UserReader, embeddedtest.Passwords()[access.UserReader]), nats.CustomInboxPrefix("_INBOX.of.another"), hearDenials, nats.Timeout(20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Info(t.Context(), js, schemas.StreamEvents); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "_INBOX.of.another") {
+		t.Errorf("%v", err)
 	}
 }

@@ -46,6 +46,7 @@ func BatchWait(nc *nats.Conn) time.Duration {
 // a server alone twice, those that elect as often as an election needs. It bounds each wait, since nats.go waits as
 // long as ctx when that has an end. ErrCut when no answer came.
 func Asked[T any](ctx context.Context, nc *nats.Conn, ask func(context.Context) (T, error)) (answer T, err error) {
+	ctx = over(ctx, nc)
 	if schemas.Elects(nc) {
 		return untilElected(ctx, ask)
 	}
