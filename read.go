@@ -3,10 +3,12 @@ package almanac
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/evaluate"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/trail"
@@ -90,6 +92,24 @@ func (c *Client) Trail(ctx context.Context) (*trail.Reader, error) {
 		return nil, err
 	}
 	return trail.New(r), nil
+}
+
+// TryAlerts returns what groups of rules would have said of what was accepted since a time, the earliest first. It declares nothing and
+// tells no receiver.
+func (c *Client) TryAlerts(ctx context.Context, groups []alerts.Group, since time.Time) ([]alerts.Alert, error) {
+	r, err := c.Query(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := alerts.New(c.reg, r).Check(ctx, groups); err != nil {
+		return nil, err
+	}
+	e, err := evaluate.New(evaluate.Config{NATS: c.nc, Registry: c.reg, Reader: r})
+	if err != nil {
+		return nil, err
+	}
+	made, err := e.Try(ctx, groups, since)
+	return alerts.Tried(made), err
 }
 
 // Alerts returns what declares rules of alerts and reads what became of them.

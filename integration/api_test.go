@@ -246,6 +246,9 @@ func alertsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.get("/v1/alerts/history"), `"alerts":[]`)
 	const group = `{"topic":"app","receivers":[{"name":"ops","url":"https://hooks.example.com/"}],"rules":[{"alert":"Many","where":"level = 'error'","window":"1m","condition":">= 5","by":"user_id","labels":{"severity":"page"}}]}`
 	holds(t, c.send(200, "PUT", "/v1/alerts/rules/logins?dry_run", group, "Content-Type", "application/json"), `"name":"logins"`, `"window":"1m0s"`)
+	holds(t, c.send(200, "POST", "/v1/alerts/rules/logins/test?from=-10m", strings.Replace(group, ">= 5", ">= 1", 1), "Content-Type", "application/json"), `"alerts":[`)
+	c.send(400, "POST", "/v1/alerts/rules/logins/test?from=x", group, "Content-Type", "application/json")
+	c.send(404, "POST", "/v1/alerts/rules/logins/test", strings.Replace(group, `"topic":"app"`, `"topic":"nope"`, 1), "Content-Type", "application/json")
 	holds(t, c.get("/v1/alerts/rules"), `"groups":[]`)
 	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other?dry_run", strings.Replace(group, ">= 5", "5", 1), "Content-Type", "application/json"), "Many", "condition")
 	holds(t, c.send(200, "PUT", "/v1/alerts/rules/logins", group, "Content-Type", "application/json"), `"name":"logins"`, `"window":"1m0s"`)

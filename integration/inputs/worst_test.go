@@ -193,8 +193,9 @@ func worstOf() map[string][]worst {
 		"POST /v1/timers/{group}/{id}/fire": {{}}, "POST /v1/timers/{group}/{id}/retry": {{}}, "GET /v1/timers/{group}/{id}/history": {{}},
 		"GET /v1/alerts": {{}}, "GET /v1/alerts/history": filters("limit", "1000"), "GET /v1/alerts/rules": {{}}, "DELETE /v1/alerts/rules/{group}": {{}},
 		"GET /v1/searches": {{}}, "DELETE /v1/searches/{search}": {{}},
-		"PUT /v1/searches/{search}":    json0(where(`{"topics":["app","app","app","app","app","app","app","app"],"where":"WHERE"}`)...),
-		"PUT /v1/alerts/rules/{group}": json0(where(`{"rules":[{"alert":"a","topic":"app","window":"24h","condition":"> 1","where":"WHERE"}]}`)...),
+		"PUT /v1/searches/{search}":          json0(where(`{"topics":["app","app","app","app","app","app","app","app"],"where":"WHERE"}`)...),
+		"POST /v1/alerts/rules/{group}/test": json0(where(`{"rules":[{"alert":"a","topic":"app","window":"24h","condition":"> 1","where":"WHERE"}]}`)...),
+		"PUT /v1/alerts/rules/{group}":       json0(where(`{"rules":[{"alert":"a","topic":"app","window":"24h","condition":"> 1","where":"WHERE"}]}`)...),
 	}
 	const loki = "/loki/api/v1/"
 	logQL := func(rest string, more ...string) (out []worst) {

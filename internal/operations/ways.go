@@ -81,6 +81,7 @@ var Ways = []Way{
 	{Verb: "alerts ls", Routes: []*Operation{&Alerts}},
 	{Verb: "alerts rules", Routes: []*Operation{&AlertGroups}},
 	{Verb: "alerts rm", Routes: []*Operation{&RemoveAlertGroup}},
+	{Verb: "alerts test", Routes: []*Operation{&TryAlertGroup}},
 	{Verb: "alerts history", Routes: []*Operation{&AlertHistory}},
 
 	{Routes: []*Operation{&Event, &Around}, Why: "a page of events on a screen asks for them; the command line has `query`"},

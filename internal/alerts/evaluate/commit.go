@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Bounds of an outbox: what one commit writes into the registry beside the alerts.
@@ -41,7 +42,9 @@ func newKey() string { return rand.Text() }
 // committed, at the instant of the transitions.
 func (r *run) commit(ctx context.Context, from, at int64, made []decide.Notice) error {
 	if r.tried != nil {
-		*r.tried = append(*r.tried, slices.DeleteFunc(made, r.take)...)
+		if *r.tried = append(*r.tried, slices.DeleteFunc(made, r.take)...); len(*r.tried) > maxTriedNotices {
+			return fmt.Errorf("%w: the rules would have said more than %d things: take a later beginning", schemas.ErrRequest, maxTriedNotices)
+		}
 		return nil
 	}
 	for len(made) > 0 {

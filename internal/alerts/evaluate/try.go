@@ -67,6 +67,9 @@ func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since 
 // maxTried bounds the evaluations of a try whose values are asked for.
 const maxTried = 2000
 
+// maxTriedNotices bounds the transitions of a topic in a try; its answer is held whole.
+const maxTriedNotices = 10_000
+
 // triable refuses rules that would be asked for too often.
 func (e *Evaluator) triable(groups []alerts.Group, since time.Time) error {
 	n := 0

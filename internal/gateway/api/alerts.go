@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/access"
+	"github.com/almanac-events/almanac/internal/alerts/evaluate"
 	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/internal/operations"
 	"github.com/almanac-events/almanac/schemas"
@@ -57,21 +59,40 @@ func (a *API) addAlerts(on routes) {
 		if err := p.end(); err != nil {
 			return nil, err
 		}
-		var g alerts.Group
-		if err := bodyWithin(w, r, alerts.MaxGroupBytes, &g); err != nil {
+		groups, err := groupOf(w, r)
+		if err != nil {
 			return nil, err
 		}
-		if name := r.PathValue("group"); g.Name == "" {
-			g.Name = name
-		} else if g.Name != name {
-			return nil, fmt.Errorf("%w: the group of the path is %q, and the body's %q", schemas.ErrRequest, name, g.Name)
-		}
-		groups, declare := []alerts.Group{g}, m.Apply
+		declare := m.Apply
 		if dry {
 			declare = m.Check
 		}
-		err := declare(r.Context(), groups)
+		err = declare(r.Context(), groups)
 		return groups[0], err
+	}))
+	// It reads all frames of its range, as a statement may, so it takes a place of those.
+	on.serve(&operations.TryAlertGroup, a.within(a.sql, func(w http.ResponseWriter, r *http.Request) (any, error) {
+		p := paramsOf(r)
+		since := p.time("from")
+		if err := p.end(); err != nil {
+			return nil, err
+		}
+		if since.IsZero() {
+			since = time.Now().Add(-triedFor)
+		}
+		groups, err := groupOf(w, r)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.Check(r.Context(), groups); err != nil {
+			return nil, err
+		}
+		e, err := evaluate.New(evaluate.Config{NATS: a.cfg.Registry.JetStream().Conn(), Registry: a.cfg.Registry, Reader: a.cfg.Reader})
+		if err != nil {
+			return nil, err
+		}
+		made, err := e.Try(r.Context(), groups, since)
+		return alerts.Page{Alerts: alerts.Tried(made)}, err
 	}))
 	on.serve(&operations.RemoveAlertGroup, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
@@ -83,4 +104,21 @@ func (a *API) addAlerts(on routes) {
 		}
 		return status{http.StatusNoContent, nil}, err
 	}))
+}
+
+// triedFor is how far back rules are tried where the request does not say.
+const triedFor = time.Hour
+
+// groupOf is the group of rules that a request has, named by its path.
+func groupOf(w http.ResponseWriter, r *http.Request) ([]alerts.Group, error) {
+	var g alerts.Group
+	if err := bodyWithin(w, r, alerts.MaxGroupBytes, &g); err != nil {
+		return nil, err
+	}
+	if name := r.PathValue("group"); g.Name == "" {
+		g.Name = name
+	} else if g.Name != name {
+		return nil, fmt.Errorf("%w: the group of the path is %q, and the body's %q", schemas.ErrRequest, name, g.Name)
+	}
+	return []alerts.Group{g}, nil
 }
