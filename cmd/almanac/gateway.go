@@ -116,9 +116,10 @@ func (o *single) openGateway(ctx context.Context, in *inputs, g *gateway.Gateway
 	parts.Reads.TopicSQL = !o.d.followClickHouse && parts.Reads.Password != "" // of a server whose accounts are its owner's to make
 	in.measure(&parts, reg)
 	reads := newReadsProbe(o, db, pages)
-	parts.Background = append(parts.Background, reads.Run, o.own.Run)
+	o.accounts.ofGateway(o.d, db, pages)
+	parts.Background = append(parts.Background, reads.Run, o.own.Run, o.accounts.Run)
 	in.probe(func(context.Context) []ops.Reason {
-		return slices.Concat(natsTrouble(nc), stalled(parts.Pool), reads.trouble(), o.own.trouble())
+		return slices.Concat(natsTrouble(nc), stalled(parts.Pool), reads.trouble(), o.lacks())
 	})
 	g.Open(parts)
 	return nil

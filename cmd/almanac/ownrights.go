@@ -66,7 +66,7 @@ func (o *ownRights) tells(ctx context.Context, found *lackedRights) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, rightsWait)
 	defer cancel()
-	err := registry.TellLacking(ctx, o.nc, o.id, o.need.Name, found.user, found.lines)
+	err := registry.TellLacking(ctx, o.nc, o.id, registry.Lacking{Part: o.need.Name, User: found.user, Lacks: found.lines})
 	if o.told = found; err == nil && len(found.lines) == 0 {
 		o.told = nil
 	}

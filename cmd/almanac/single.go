@@ -21,14 +21,16 @@ import (
 
 // single is one part alone in a process.
 type single struct {
-	name  string
-	s     *settings
-	d     endpoints
-	log   zerolog.Logger
-	nc    *nats.Conn // of the start under way
-	own   *ownRights // of its user
-	parts []part
-	probe func(context.Context) []ops.Reason
+	name string
+	s    *settings
+	d    endpoints
+	log  zerolog.Logger
+	nc   *nats.Conn // of the start under way
+	own  *ownRights // of its user
+	// accounts are those that it has at ClickHouse.
+	accounts *ownAccounts
+	parts    []part
+	probe    func(context.Context) []ops.Reason
 	// starts hears what the start waits for.
 	starts  func(ops.Reason)
 	counts  *processNumbers
@@ -117,11 +119,11 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 		if ready, err := o.begin(ctx, start); !ready {
 			return err
 		}
-		health.Probe(func(ctx context.Context) []ops.Reason { return append(o.probe(ctx), o.own.trouble()...) })
+		health.Probe(func(ctx context.Context) []ops.Reason { return append(o.probe(ctx), o.lacks()...) })
 		if h != nil {
 			h.numbers.Read(o.numbers...)
 		}
-		return runStages(ctx, o.s.ShutdownTimeout, append(o.parts, o.own))
+		return runStages(ctx, o.s.ShutdownTimeout, append(o.parts, o.own, o.accounts))
 	})}, append(asked, o.counts.exporter(o.s, o.log)))
 }
 
@@ -129,11 +131,12 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 // where ctx ended first, or the part can never start.
 func (o *single) begin(ctx context.Context, start func(context.Context) error) (ready bool, err error) {
 	again := newRationer()
-	o.own = newOwnRights(o.name, o.log)
+	o.own, o.accounts = newOwnRights(o.name, o.log), newOwnAccounts(o.name, o.log)
 	for {
 		if o.nc, err = o.dial(o.name); err == nil {
 			o.own.by(o.nc)
 			o.own.look(ctx)
+			o.accounts.nc = o.nc
 			err = start(ctx)
 		}
 		if err == nil {
@@ -149,7 +152,7 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 			return false, err
 		}
 		why := waitsFor(err)
-		for _, r := range o.own.trouble() {
+		for _, r := range o.lacks() {
 			why.Says += "; " + r.String()
 		}
 		o.starts(why)
@@ -161,6 +164,9 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 		}
 	}
 }
+
+// lacks is what its user of NATS and its accounts of ClickHouse may not do.
+func (o *single) lacks() []ops.Reason { return append(o.own.trouble(), o.accounts.trouble()...) }
 
 // partFunc is a function as a part.
 type partFunc func(context.Context) error

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/ops"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -37,6 +38,8 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		}
 		one.later(func() { _ = db.Close() })
 		db.MeantFor(reg)
+		one.accounts.of("clickhouse", grantsOf(db, access.ClickHouseUserOf(access.UserSink)))
+		one.accounts.look(ctx) // what the start needs may be what is lacked
 		if err := establish(ctx, db); err != nil {
 			return err
 		}

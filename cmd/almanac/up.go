@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,11 +59,13 @@ type node struct {
 	gateway *gateway.Gateway
 	served  part // the gateway, which runs already
 	pool    *pool.Pool
-	calls   part // those of timers
-	topics  []schemas.Topic
-	stages  []stage // in the order in which they end
-	numbers []metrics.Source
-	closers []func()
+	// accounts are those at a ClickHouse elsewhere; nil: it runs its own.
+	accounts *ownAccounts
+	calls    part // those of timers
+	topics   []schemas.Topic
+	stages   []stage // in the order in which they end
+	numbers  []metrics.Source
+	closers  []func()
 }
 
 func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
@@ -215,6 +218,13 @@ func (n *node) wireStoring(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n.servers.ClickHouse.Engine().Kind == embedded.EngineRemote { // its own has what up writes down
+		n.accounts = newOwnAccounts("up", n.log)
+		n.accounts.nc = store
+		n.accounts.of("clickhouse", grantsOf(db, access.ClickHouseUserOf(access.UserOperator)))
+		n.accounts.look(ctx)
+		k = append(k, n.accounts)
+	}
 	n.stages = []stage{{r}, k, {n.servers}}
 	return nil
 }
@@ -279,5 +289,5 @@ func (n *node) probe(ctx context.Context) []ops.Reason {
 		reasons = ownNATSTrouble(n.servers.NATS.Healthy())
 	}
 	reasons = append(reasons, clickHouseTrouble(<-engine)...)
-	return append(reasons, stalled(n.pool)...)
+	return slices.Concat(reasons, stalled(n.pool), n.accounts.trouble())
 }

@@ -133,43 +133,6 @@ func (g TableGrant) in(databases []string) (all []string) {
 	return all
 }
 
-// Rights are what the account must have in a database, one at a time: what CHECK GRANT asks for. What is revoked in part is left out.
-func (u *ClickHouseUser) Rights(database string) (all []TableGrant) {
-	for _, g := range u.Grants {
-		for right := range strings.SplitSeq(g.Rights, ", ") {
-			if slices.ContainsFunc(u.Revokes, func(r TableGrant) bool { return r.Rights == right && g.On == tablesOf }) {
-				continue
-			}
-			for _, on := range g.in([]string{database}) {
-				all = append(all, TableGrant{right, on})
-			}
-		}
-	}
-	return all
-}
-
-// Lacks lists which of its rights in a database the account does not have. has says whether one has all of some, as CHECK GRANT takes
-// them: it is asked once where none is missing.
-func (u *ClickHouseUser) Lacks(database string, has func(rights string) (bool, error)) (missing []string, err error) {
-	var all []string
-	for _, r := range u.Rights(database) {
-		all = append(all, r.Rights+" ON "+r.On)
-	}
-	if ok, err := has(strings.Join(all, ", ")); ok || err != nil {
-		return nil, err
-	}
-	for _, r := range all {
-		ok, err := has(r)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			missing = append(missing, r)
-		}
-	}
-	return missing, nil
-}
-
 // ClickHouseUserOf is the account of a name; nil: there is none.
 func ClickHouseUserOf(name string) *ClickHouseUser {
 	users := ClickHouseUsers()

@@ -30,6 +30,10 @@ func (c *check) clickhouse(ctx context.Context) bool {
 		}
 		return false
 	}
+	// Before what needs a right: that one is named, and not what failed for it.
+	c.rights(ctx)
+	c.gatewayTables(ctx)
+	c.readerRights(ctx)
 	if !c.engine(ctx) {
 		return false
 	}
@@ -60,7 +64,6 @@ func (c *check) account(ctx context.Context) {
 		}
 		return err
 	}
-	c.readerRights(ctx)
 	if err := ask("SELECT count() FROM " + sql.QuotedTable(c.db.Database, schemas.ViewShards)); err != nil {
 		c.result("SQL account", err, "", "")
 		return

@@ -8,7 +8,7 @@
 //
 //	process ─▶ NATS servers ─▶ NATS, its account ─▶ streams, promise, registry ─▶ members, their accounts ─▶ timers ─▶ alerts
 //	ClickHouse ─▶ retention (of the registry, also while ClickHouse is away)
-//	    └─▶ its disks, account, files, SQL account ─▶ lag, tables, dead letters ─▶ rebuilds ─▶
+//	    └─▶ its accounts ─▶ engine, disks, files, SQL account ─▶ lag, tables, dead letters ─▶ rebuilds ─▶
 //	        cold volume ─▶ lost ─▶ fields ─▶ documents ─▶ meters, copies ─▶ receivers of alerts
 //	producers (follows from the streams), disk
 //

@@ -109,8 +109,6 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.retention(ctx, time.Now())
 	}
 	if stores && c.reg != nil {
-		c.rights(ctx)
-		c.gatewayTables(ctx)
 		c.account(ctx)
 		c.lag(ctx)
 		c.rebuilds(ctx)

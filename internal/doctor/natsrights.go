@@ -37,8 +37,8 @@ func (c *check) natsRights(ctx context.Context) {
 	c.note(natsAccount, OK, "", "%s may do what the user %s needs", cmp.Or(user, "a client without a user"), need.Name)
 }
 
-// lacking names the processes that say that their users lack a right: routers, sinks, dispatchers and gateways. One that may not
-// write that entry either says it in its log alone.
+// lacking names the processes that say that their users of NATS, or their accounts of ClickHouse, lack a right: routers, sinks,
+// dispatchers and gateways. One that may not write that entry either says it in its log alone.
 func (c *check) lacking(ctx context.Context) {
 	all, err := registry.ListLacking(ctx, c.reg.JetStream())
 	if err != nil {
@@ -46,6 +46,11 @@ func (c *check) lacking(ctx context.Context) {
 		return
 	}
 	for _, l := range all {
+		if need := access.ClickHouseUserOf(l.Needs); need != nil {
+			found, do := need.Lacking(l.User, l.Database, l.Lacks)
+			c.note(clickHouseAccount, Fail, do, "%s: its account %s", l, found)
+			continue
+		}
 		c.note(natsAccount, Fail, doGive(l.Part), "%s, may not do what it needs: its user %s lacks %s", l, l.User, strings.Join(l.Lacks, "; "))
 	}
 }

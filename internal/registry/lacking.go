@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// A process whose user of NATS lacks a right says so in the registry, so that the operator's doctor names it. It does not open the
+// A process whose user of NATS, or account of ClickHouse, lacks a right says so in the registry, so that the operator's doctor names it. It does not open the
 // registry to say it: the right that it lacks may be one that this takes.
 
 const (
@@ -30,12 +30,15 @@ const (
 
 // Lacking is a process whose user lacks rights.
 type Lacking struct {
-	// Part is the user of Almanac's table whose rights it needs, and User the one that it connects as.
+	// Part is the part, and the user of NATS whose rights it needs; User is the one that it connects as.
 	Part string `json:"part"`
 	User string `json:"user"`
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	// Lacks are the rights, each as a line of the server's configuration.
+	// Needs is the account of ClickHouse whose rights in Database it needs; empty: User is one of NATS.
+	Needs    string `json:"needs,omitempty"`
+	Database string `json:"database,omitempty"`
+	// Lacks are the rights: of NATS each as a line of the server's configuration, of ClickHouse as GRANT takes it.
 	Lacks []string `json:"lacks"`
 }
 
@@ -43,20 +46,21 @@ func (l Lacking) String() string { return l.Part + ", " + process(l.PID, l.Host)
 
 // TellLacking stores what this process lacks under an id of its own, until LackingLasts passed. Without rights in the list it
 // takes back what was told.
-func TellLacking(ctx context.Context, nc *nats.Conn, id, part, user string, lacks []string) error {
+func TellLacking(ctx context.Context, nc *nats.Conn, id string, l Lacking) error {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return err
 	}
 	lasts := LackingLasts
-	if len(lacks) == 0 {
+	if len(l.Lacks) == 0 {
 		lasts = streams.Expiring
 	}
-	if more := len(lacks) - maxLacks; more > 0 {
-		lacks = append(slices.Clone(lacks[:maxLacks]), fmt.Sprintf("%d more", more))
+	if more := len(l.Lacks) - maxLacks; more > 0 {
+		l.Lacks = append(slices.Clone(l.Lacks[:maxLacks]), fmt.Sprintf("%d more", more))
 	}
-	host, _ := os.Hostname() // for people: empty is possible
-	data, err := json.Marshal(Lacking{part, user, host, os.Getpid(), lacks})
+	l.Host, _ = os.Hostname() // for people: empty is possible
+	l.PID = os.Getpid()
+	data, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func TestTellLacking(t *testing.T) {
 	parts := []string{access.UserGateway, access.UserRouter, access.UserSink, access.UserTimers}
 	var want []string
 	for _, part := range parts {
-		if err := TellLacking(ctx, srv.Dial(part), "of"+part, part, "mine", []string{"a", "b"}); err != nil {
+		if err := TellLacking(ctx, srv.Dial(part), "of"+part, Lacking{Part: part, User: "mine", Lacks: []string{"a", "b"}}); err != nil {
 			t.Errorf("%s: %v", part, err)
 		}
 		want = append(want, part+" as mine: [a b]")
@@ -47,13 +47,13 @@ func TestTellLacking(t *testing.T) {
 		t.Errorf("after all leases were forgotten: %v", got)
 	}
 	nc, many := srv.Dial(access.UserSink), make([]string, maxLacks+3)
-	if err := TellLacking(ctx, nc, "x", access.UserSink, "mine", many); err != nil {
+	if err := TellLacking(ctx, nc, "x", Lacking{Part: access.UserSink, User: "mine", Lacks: many}); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := ListLacking(ctx, reg.js); err != nil || len(list) != 1 || len(list[0].Lacks) != maxLacks+1 || list[0].Lacks[maxLacks] != "3 more" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if err := TellLacking(ctx, nc, "x", access.UserSink, "mine", nil); err != nil || len(said()) > 0 {
+	if err := TellLacking(ctx, nc, "x", Lacking{Part: access.UserSink, User: "mine"}); err != nil || len(said()) > 0 {
 		t.Errorf("after it was taken back: %v, %v", said(), err)
 	}
 }
