@@ -469,7 +469,7 @@ func (e *env) askAs(method, url, secret string) (code int, text string) {
 	return e.sendAs(method, url, secret, "", "")
 }
 
-// sendAs makes a request by a token.
+// sendAs makes a request by a token. Whatever listener answers 401 says how to give one, and no other answer does.
 func (e *env) sendAs(method, url, secret, kind, body string) (code int, text string) {
 	e.t.Helper()
 	req, err := http.NewRequestWithContext(e.t.Context(), method, url, strings.NewReader(body))
@@ -491,6 +491,9 @@ func (e *env) sendAs(method, url, secret, kind, body string) (code int, text str
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
 		e.t.Error(err)
+	}
+	if said := resp.Header.Values("WWW-Authenticate"); (resp.StatusCode == http.StatusUnauthorized) != slices.Equal(said, []string{"Bearer"}) {
+		e.t.Errorf("%s %s: %s with WWW-Authenticate %q; 401 has Bearer, and nothing else has it", method, req.URL.Path, resp.Status, said)
 	}
 	return resp.StatusCode, string(answer)
 }

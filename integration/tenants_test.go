@@ -320,6 +320,7 @@ func TestTwoTenants(t *testing.T) {
 		a.one()
 	}
 	a.each()
+	a.exports()
 	t.Logf("answers by operation and code: %v", a.codes)
 	for _, what := range []string{"Events 200", "Count 200", "Histogram 200", "Facets 200", "Fields 200", "Values 200", "Series 200", "Align 200", "Trail 200", "PromQL 200"} {
 		if n >= 2000 && a.codes[what] == 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -322,16 +323,71 @@ func checkSecretFiles(t *testing.T, dir string, finds func(where string, text []
 			return nil //nolint:nilerr // files come and go
 		}
 		info, err := d.Info()
-		if err != nil || info.Mode().Perm()&0o077 == 0 || info.Size() > 8<<20 {
+		if err != nil || info.Mode().Perm()&0o077 == 0 {
 			return nil //nolint:nilerr // it is gone, or its owner's alone
 		}
-		text, err := os.ReadFile(path)
-		if err == nil {
+		return inPieces(path, func(text []byte) {
 			finds(fmt.Sprintf("%s (mode %04o)", path, info.Mode().Perm()), text)
-		}
-		return nil
+		})
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+const (
+	// secretPiece is how much of a file is looked at at once.
+	secretPiece = 1 << 20
+	// secretOverlap is how much of a piece the next one has too: more than a secret has.
+	secretOverlap = 4 << 10
+)
+
+// inPieces reads a file of any size. What is shorter than secretOverlap is in one of the pieces as a whole.
+func inPieces(path string, looks func(text []byte)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil //nolint:nilerr // files come and go
+	}
+	defer func() { _ = f.Close() }()
+	buf, kept := make([]byte, secretPiece+secretOverlap), 0
+	for {
+		n, err := io.ReadFull(f, buf[kept:])
+		if n > 0 {
+			looks(buf[:kept+n])
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		kept = copy(buf, buf[len(buf)-secretOverlap:])
+	}
+}
+
+// A secret is found wherever it is in a file, also where two pieces meet, and no piece is larger than it has to be.
+func TestSecretsAreFoundInLargeFiles(t *testing.T) {
+	t.Parallel()
+	secret := []byte("alm_" + strings.Repeat("s", secretOverlap-4))
+	path := filepath.Join(t.TempDir(), "large")
+	for _, at := range []int{0, secretPiece - 1, secretPiece, secretPiece + secretOverlap/2, secretPiece + secretOverlap - 1, secretPiece + secretOverlap, 3*secretPiece - 7, 9 << 20} {
+		text := make([]byte, 9<<20+len(secret))
+		copy(text[at:], secret)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found, read := false, 0
+		err := inPieces(path, func(text []byte) {
+			found, read = found || bytes.Contains(text, secret), read+len(text)
+			if len(text) > secretPiece+secretOverlap {
+				t.Errorf("a piece of %d bytes", len(text))
+			}
+		})
+		if err != nil || !found || read < len(text) {
+			t.Errorf("at %d of %d: found %v, %d bytes were read, %v", at, len(text), found, read, err)
+		}
+	}
+	if err := inPieces(filepath.Join(t.TempDir(), "none"), nil); err != nil {
+		t.Error(err)
 	}
 }

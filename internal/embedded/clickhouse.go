@@ -216,7 +216,11 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 	if c.log, err = openEngineLog(c.LogFile(), engineLogBytes); err != nil {
 		return err
 	}
-	if c.secrets, err = loadPasswords(filepath.Join(dir, "passwords.json"), clickHouseUsers()); err != nil {
+	names := clickHouseUsers()
+	for i := range c.cfg.Accounts {
+		names = append(names, c.cfg.Accounts[i].Name)
+	}
+	if c.secrets, err = loadPasswords(filepath.Join(dir, "passwords.json"), names); err != nil {
 		return err
 	}
 	if !Confines() {
@@ -274,6 +278,7 @@ func (c *ClickHouse) accounts() access.ClickHouseAccounts {
 	return access.ClickHouseAccounts{
 		Databases: append([]string{c.cfg.Database}, c.cfg.Further...),
 		Networks:  []string{"127.0.0.1", "::1"},
+		More:      c.cfg.Accounts,
 		Password: func(user string) string {
 			return "<password_sha256_hex>" + hashed(c.secrets[user]) + "</password_sha256_hex>"
 		},

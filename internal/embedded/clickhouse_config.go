@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"runtime"
 	"time"
+
+	"github.com/almanac-events/almanac/internal/access"
 )
 
 // ClickHouseConfig says which ClickHouse and how it runs. Engine is required, and Dir unless the engine is remote.
@@ -27,6 +29,9 @@ type ClickHouseConfig struct {
 
 	// Further databases are for the users as Database is; a trailing * stands for any ending. Default: none.
 	Further []string
+
+	// Accounts are beside those of access.ClickHouseUsers, with passwords of their own. Default: none.
+	Accounts []access.ClickHouseUser
 
 	// Passing reports whether a table is one that a verb makes for its own time: an empty definition
 	// of it is taken away before a start. Default: none is.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
 )
 
@@ -75,7 +76,7 @@ func clickhouse(t testing.TB) *embedded.ClickHouse {
 		t.Fatal("this package needs: func TestMain(m *testing.M) { embeddedtest.Main(m) }")
 	}
 	shared.once.Do(func() {
-		shared.engine, shared.stop, shared.err = start(nil)
+		shared.engine, shared.stop, shared.err = start(nil, nil)
 		if shared.err == nil {
 			shared.log = shared.engine.LogFile()
 		}
@@ -85,8 +86,8 @@ func clickhouse(t testing.TB) *embedded.ClickHouse {
 }
 
 // start runs an engine in a directory of its own until stop is called, with the accounts of
-// another engine where one is given.
-func start(accountsOf *embedded.ClickHouse) (engine *embedded.ClickHouse, stop func(), err error) {
+// another engine where one is given, and with more.
+func start(accountsOf *embedded.ClickHouse, more []access.ClickHouseUser) (engine *embedded.ClickHouse, stop func(), err error) {
 	found, err := embedded.Find(context.Background(), "", nil)
 	if err != nil {
 		return nil, nil, err
@@ -101,10 +102,11 @@ func start(accountsOf *embedded.ClickHouse) (engine *embedded.ClickHouse, stop f
 		}
 	}
 	engine, err = embedded.NewClickHouse(embedded.ClickHouseConfig{
-		Engine:  found,
-		Dir:     filepath.Join(dir, "clickhouse"),
-		ColdDir: filepath.Join(dir, "cold"),
-		Further: []string{databasePrefix + "*"},
+		Engine:   found,
+		Dir:      filepath.Join(dir, "clickhouse"),
+		ColdDir:  filepath.Join(dir, "cold"),
+		Further:  []string{databasePrefix + "*"},
+		Accounts: more,
 		Log: func(level embedded.Level, part, text string) {
 			if level >= embedded.LevelWarn {
 				fmt.Fprintf(os.Stderr, "%s %s: %s\n", level, part, text)

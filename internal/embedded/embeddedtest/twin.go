@@ -17,7 +17,7 @@ import (
 // second server behind one address is. It ends with the test.
 func (s *Servers) Twin() *embedded.ClickHouse {
 	s.t.Helper()
-	engine, stop, err := start(s.Engine)
+	engine, stop, err := start(s.Engine, nil)
 	missing(s.t, err)
 	s.t.Cleanup(stop)
 	return engine
