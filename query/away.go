@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -92,14 +95,21 @@ func (r *Reader) here(ctx context.Context, server string) error {
 
 func (r *Reader) answers(ctx context.Context, server string) error {
 	if server == ServerClickHouse {
-		if err := r.db.Answers(ctx); err != nil {
-			return fmt.Errorf("ClickHouse at %s does not answer: %w", r.db.Address(), err)
-		}
-		return nil
+		return clickHouseAnswers(ctx, r.db)
 	}
+	return natsAnswers(ctx, r.js.Conn())
+}
+
+func clickHouseAnswers(ctx context.Context, db *tables.DB) error {
+	if err := db.Answers(ctx); err != nil {
+		return fmt.Errorf("ClickHouse at %s does not answer: %w", db.Address(), err)
+	}
+	return nil
+}
+
+func natsAnswers(ctx context.Context, nc *nats.Conn) error {
 	said := make(chan error, 1)
 	go func() { // while a connection is made again it holds back all who ask for its state, up to its own bound of 2 s
-		nc := r.js.Conn()
 		if !nc.IsConnected() {
 			said <- errors.New("no connection to NATS, trying again")
 			return

@@ -18,13 +18,16 @@ import (
 // Lag is how far a topic's events are behind on their way into ClickHouse.
 type Lag struct {
 	Topic string `json:"topic"`
-	// Unrouted events are accepted, and no router has given them a shard yet; the first of them waits for so long.
+	// Unrouted events are accepted, and no router has given them a shard yet; the first of them waits for so long. Their bytes are those
+	// of the messages that have them.
 	Unrouted        uint64  `json:"unrouted"`
+	UnroutedBytes   uint64  `json:"unrouted_bytes"`
 	UnroutedSeconds float64 `json:"unrouted_seconds"`
 	// Unstored events are routed and cannot be selected in SQL yet, at most: a shard of
-	// which some frames are stored counts by its average frame. Nil while ClickHouse is away and this process has not
+	// which some frames are stored counts by its average frame. So do the bytes of their frames. Nil while ClickHouse is away and this process has not
 	// known what it has; what it had when it was last asked counts, as nothing is stored meanwhile.
 	Unstored        *uint64  `json:"unstored,omitempty"`
+	UnstoredBytes   *uint64  `json:"unstored_bytes,omitempty"`
 	UnstoredSeconds *float64 `json:"unstored_seconds,omitempty"`
 }
 
@@ -122,11 +125,11 @@ func (r *Reader) lag(ctx context.Context, topic string) (*LagReport, error) {
 	}
 	for i := range topics {
 		lag := Lag{Topic: topics[i].Name}
-		n, first, err := r.waitingOf(ctx, topics[i].Name, end)
+		waits, err := r.waitingOf(ctx, topics[i].Name, end)
 		if err != nil {
 			return nil, err
 		}
-		lag.Unrouted, lag.UnroutedSeconds = n, age(first, out.At)
+		lag.Unrouted, lag.UnroutedBytes, lag.UnroutedSeconds = waits.Events, waits.Bytes, age(waits.First, out.At)
 		out.Topics = append(out.Topics, lag)
 	}
 	if err := <-heads; err != nil {
@@ -173,13 +176,13 @@ func (r *Reader) lagStored(ctx context.Context, lag *Lag, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	n, left, err := r.unstoredOf(ctx, slices.Collect(maps.Values(tails)), func(string) (map[schemas.Shard]uint64, error) { return heads, nil })
+	n, bytes, left, err := r.unstoredOf(ctx, slices.Collect(maps.Values(tails)), func(string) (map[schemas.Shard]uint64, error) { return heads, nil })
 	if err != nil {
 		return err
 	}
 	oldest, err := r.oldest(ctx, lag.Topic, left, heads)
 	seconds := age(oldest, now)
-	lag.Unstored, lag.UnstoredSeconds = &n, &seconds
+	lag.Unstored, lag.UnstoredBytes, lag.UnstoredSeconds = &n, &bytes, &seconds
 	return err
 }
 

@@ -127,32 +127,32 @@ const waitingEvery = time.Second
 func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Source) (uint64, error) {
 	var n uint64
 	for _, name := range topics {
-		more, _, err := r.waitingOf(ctx, name, upTo)
+		more, err := r.waitingOf(ctx, name, upTo)
 		if err != nil {
 			return 0, err
 		}
-		n += more
+		n += more.Events
 	}
 	return n, nil
 }
 
-// waitingOf counts the events of one topic that no router dealt with, and returns when the first of them was accepted.
-func (r *Reader) waitingOf(ctx context.Context, name string, upTo schemas.Source) (n uint64, first time.Time, err error) {
+// waitingOf returns the events of one topic that no router dealt with.
+func (r *Reader) waitingOf(ctx context.Context, name string, upTo schemas.Source) (b streams.Backlog, err error) {
 	t, err := r.reg.Topic(ctx, name)
 	if err != nil {
-		return 0, first, err
+		return b, err
 	}
 	routed, err := streams.Checkpoints(ctx, r.js, t.Name)
 	if err != nil {
-		return 0, first, err
+		return b, err
 	}
-	n, first, err = streams.Waiting(ctx, r.js, &t, routed, nil, upTo)
-	if err != nil || n > 0 {
-		return n, first, err
+	b, err = streams.Waiting(ctx, r.js, &t, routed, nil, upTo)
+	if err != nil || b.Events > 0 {
+		return b, err
 	}
 	misfits, err := streams.Misfits(ctx, r.js, &t, routed) // of checkpoints whose numbers EVENTS does not fit
 	if err != nil || len(misfits) == 0 {
-		return 0, first, err
+		return streams.Backlog{}, err
 	}
 	return streams.Waiting(ctx, r.js, &t, routed, misfits, upTo)
 }
@@ -160,17 +160,18 @@ func (r *Reader) waitingOf(ctx context.Context, name string, upTo schemas.Source
 // unstored keeps the tails that are not stored yet and bounds their rows from
 // above: a shard of which nothing is known counts whole.
 func (r *Reader) unstored(ctx context.Context, tails []streams.Tail) (n uint64, left []streams.Tail, err error) {
-	return r.unstoredOf(ctx, tails, func(topic string) (map[schemas.Shard]uint64, error) { return r.db.Heads(ctx, topic) })
+	n, _, left, err = r.unstoredOf(ctx, tails, func(topic string) (map[schemas.Shard]uint64, error) { return r.db.Heads(ctx, topic) })
+	return n, left, err
 }
 
-// unstoredOf is unstored by heads that are known.
-func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf func(topic string) (map[schemas.Shard]uint64, error)) (n uint64, left []streams.Tail, err error) {
+// unstoredOf is unstored by heads that are known, with the bytes of the frames.
+func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf func(topic string) (map[schemas.Shard]uint64, error)) (n, bytes uint64, left []streams.Tail, err error) {
 	heads, entries := map[string]map[schemas.Shard]uint64{}, map[string]map[schemas.Shard]registry.Shard{}
 	for _, t := range tails {
 		topic := t.Ref.Topic
 		if heads[topic] == nil {
 			if heads[topic], err = headsOf(topic); err != nil {
-				return 0, nil, err
+				return 0, 0, nil, err
 			}
 		}
 		head := heads[topic][t.Ref.ID]
@@ -180,16 +181,17 @@ func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf f
 		if entries[topic] == nil { // one read for all, there may be hundreds
 			all, err := r.reg.Shards(ctx, topic, 0)
 			if err != nil {
-				return 0, nil, err
+				return 0, 0, nil, err
 			}
 			entries[topic] = entriesOf(all)
 		}
 		if e := entries[topic][t.Ref.ID]; e.Head(head) < t.Pos {
 			left = append(left, t)
 			n += t.ShardRows * (t.Pos - head) / t.Pos
+			bytes += t.ShardBytes * (t.Pos - head) / t.Pos
 		}
 	}
-	return n, left, nil
+	return n, bytes, left, nil
 }
 
 // RoutedUpTo returns the time up to which all that a topic accepted is in SHARDS, or was refused by its router: NATS's time
@@ -200,12 +202,12 @@ func (r *Reader) RoutedUpTo(ctx context.Context, topic string) (time.Time, error
 		return time.Time{}, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
 	end := streams.EndOf(info)
-	n, first, err := r.waitingOf(ctx, topic, end)
+	waits, err := r.waitingOf(ctx, topic, end)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if n > 0 {
-		return first.Add(-1), nil
+	if waits.Events > 0 {
+		return waits.First.Add(-1), nil
 	}
 	return time.Unix(0, end.Stored), nil
 }

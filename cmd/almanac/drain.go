@@ -13,7 +13,7 @@ import (
 )
 
 // drainKeys are the settings that each process has which runs parts: where its numbers go, and how it ends.
-var drainKeys = []string{"otlp_export", "drain_delay", "shutdown_timeout"}
+var drainKeys = []string{"otlp_export", "otlp_export_headers", "otlp_export_ca", "drain_delay", "shutdown_timeout"}
 
 // draining returns a context that ends drain_delay after ctx does. Meanwhile the process works as before, and is not ready:
 // who sends it requests has the time to learn of it. unready is called at once. asked is how the process is asked whether it works.

@@ -75,13 +75,13 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 	defer one.close()
 	working, end := draining(ctx, s, log, in.drain, in.reasons)
 	defer end()
-	return runStages(working, s.ShutdownTimeout, stage{g, in.numbers.exporter(s, log)}, stage{partFunc(func(ctx context.Context) error {
+	return runStages(working, s.ShutdownTimeout, stage{g}, stage{partFunc(func(ctx context.Context) error {
 		ready, err := one.begin(ctx, func(ctx context.Context) error { return one.openGateway(ctx, in, g) })
 		if ready {
 			<-ctx.Done()
 		}
 		return err
-	})})
+	})}, stage{in.numbers.exporter(s, log)})
 }
 
 // openGateway opens the servers and gives the gateway of the listeners what it reads and writes by. begin calls it

@@ -120,7 +120,7 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	if h := in.http; h != nil {
 		cfg.HTTP, cfg.Health, cfg.Draining = h.listener, h.health, h.health.Drain
 	}
-	cfg.OnLimit = in.numbers.inputs().Limited
+	cfg.OnLimit, cfg.OnTail = in.numbers.inputs().Limited, in.numbers.inputs().Tail
 	in.shippers.configure(&cfg, s, log)
 	cfg.Tokens, cfg.Unasked, cfg.TLS = in.opener.tokens, in.opener.unasked(), in.opener.secure()
 	cfg.InsecureHosts = s.InsecureHosts

@@ -55,7 +55,8 @@ func (n *processNumbers) exporter(s *settings, log zerolog.Logger) part {
 		missed := 0 // posts that were not taken, since one was
 		host, _ := os.Hostname()
 		e := export.Exporter{
-			URL: s.OTLPExport, Gather: n.Gather, Every: exportEvery,
+			URL: s.OTLPExport, Headers: s.OTLPExportHeaders, Roots: s.OTLPExportCA, Gather: n.Gather, Every: exportEvery,
+			LastWait: min(export.LastWait, s.ShutdownTimeout/4),
 			Resource: map[string]string{"service.name": "almanac", "service.version": thisVersion().Version, "service.instance.id": fmt.Sprintf("%s-%d", host, os.Getpid()), "host.name": host},
 			OnPost: func(err error) {
 				switch {

@@ -38,6 +38,8 @@ func marked(mark string) map[string]string {
 		"clickhouse_reader": "reader:" + mark,
 		"clickhouse_reads":  "gateway:" + mark,
 		"tokens":            "tokens: [] # " + mark,
+
+		"otlp_export_headers": "authorization=Bearer%20" + mark,
 	}
 }
 
@@ -99,7 +101,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			}
 		})
 	}
-	broken := map[string]string{"clickhouse_reader": mark, "pii_key": mark, "timers_secrets": mark, "tokens": mark + ": [", "nats": "nats://u:" + mark + "@\x7f", "clickhouse": "clickhouse://u:" + mark + "@x:y:z/\x7f"}
+	broken := map[string]string{"clickhouse_reader": mark, "pii_key": mark, "timers_secrets": mark, "tokens": mark + ": [", "otlp_export_headers": mark, "nats": "nats://u:" + mark + "@\x7f", "clickhouse": "clickhouse://u:" + mark + "@x:y:z/\x7f"}
 	for i := range keys { // whatever is given as an address may have a password, rightly or not
 		if !keys[i].secret && strings.Contains(keys[i].usage, "`URL`") {
 			broken[keys[i].name] = "https://u:" + mark + "@127.0.0.1:1"

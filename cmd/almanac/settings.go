@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/x509"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -88,6 +89,9 @@ type settings struct {
 	ShutdownTimeout time.Duration
 	VerifyEvery     time.Duration // 0: off
 	OTLPExport      string        // empty: off
+	// OTLPExportHeaders and OTLPExportCA are of posts to it; a nil CA: whom the system trusts.
+	OTLPExportHeaders http.Header
+	OTLPExportCA      *x509.CertPool
 	// TimersAllowCIDRs are addresses and ports that timers may call although they are private.
 	TimersAllowCIDRs []callback.Range
 	TimersSecrets    callback.Secrets
@@ -239,6 +243,8 @@ var keys = []key{
 		return err
 	}},
 	{name: "otlp_export", usage: "`URL` of an OTLP endpoint over HTTP that gets the numbers of this process each minute, such as http://127.0.0.1:4318", set: unlessEmpty(httpURL(func(s *settings) *string { return &s.OTLPExport }))},
+	{name: "otlp_export_headers", secret: true, usage: "`HEADERS` of those posts, as OpenTelemetry writes them: NAME=VALUE,NAME=VALUE with values percent-encoded, such as authorization=Bearer%20…; over http:// they travel in plain text", set: exportHeaders},
+	{name: "otlp_export_ca", usage: "`FILE` of the CA of that endpoint, for https:// URLs, in PEM (default: whom the system trusts)", set: authority(func(s *settings) **x509.CertPool { return &s.OTLPExportCA })},
 	{name: "verify_every", def: "1h", usage: "`TIME` between the runs of verify that sinks make by themselves, for /metrics; off for none", set: spanOrOff(func(s *settings) *time.Duration { return &s.VerifyEvery })},
 	{name: "drain_delay", def: "0", usage: "`TIME` after the signal to stop in which a process still works and is not ready, so that no more is sent to it, such as 5s", set: spanOrZero(func(s *settings) *time.Duration { return &s.DrainDelay })},
 	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take after drain_delay", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},

@@ -12,10 +12,12 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/ops"
+	"github.com/almanac-events/almanac/internal/ops/families"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -31,6 +33,8 @@ type single struct {
 	accounts *ownAccounts
 	parts    []part
 	probe    func(context.Context) []ops.Reason
+	// servers are those that this part needs: /metrics names the ones that are away.
+	servers query.Servers
 	// starts hears what the start waits for.
 	starts  func(ops.Reason)
 	counts  *processNumbers
@@ -68,6 +72,8 @@ func (o *single) dial(name string) (*nats.Conn, error) {
 	nc, err := streams.Connect(o.d.nats, append(natsOptions(o.s, o.d, name), watched(o.log)...)...)
 	if err == nil {
 		o.later(nc.Close)
+	} else {
+		o.servers.Found(query.ServerNATS, err)
 	}
 	return nc, err
 }
@@ -82,6 +88,8 @@ func (o *single) setup(ctx context.Context, led ...string) (*registry.Registry, 
 func (o *single) later(f func()) { o.closers = append(o.closers, f) }
 
 func (o *single) close() {
+	o.servers.UseNATS(nil)
+	o.servers.UseClickHouse(nil)
 	for i := len(o.closers) - 1; i >= 0; i-- {
 		o.closers[i]()
 	}
@@ -109,8 +117,9 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		defer h.close()
-		health, asked = h.health, stage{h, d.tokens}
+		health, asked = h.health, stage{h, d.tokens, partFunc(o.look)}
 	}
+	o.counts.Read(families.Servers(o.servers.Ask))
 	o.starts = health.Starts
 	defer o.close()
 	working, end := draining(ctx, o.s, o.log, health.Drain, health.Reasons)
@@ -120,11 +129,18 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		health.Probe(func(ctx context.Context) []ops.Reason { return append(o.probe(ctx), o.lacks()...) })
-		if h != nil {
-			h.numbers.Read(o.numbers...)
-		}
+		o.counts.Read(o.numbers...)
 		return runStages(ctx, o.s.ShutdownTimeout, append(o.parts, o.own, o.accounts))
 	})}, append(asked, o.counts.exporter(o.s, o.log)))
+}
+
+// look asks the servers of the part whether they are there, now and then until ctx ends: /metrics is to say since when one is away, and not since
+// when it was scraped.
+func (o *single) look(ctx context.Context) error {
+	for backoff.Sleep(ctx, lookEvery) == nil {
+		o.servers.Ask(ctx)
+	}
+	return nil
 }
 
 // begin starts the part, however long its servers take to appear. It is not ready
@@ -134,6 +150,7 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 	o.own, o.accounts = newOwnRights(o.name, o.log), newOwnAccounts(o.name, o.log)
 	for {
 		if o.nc, err = o.dial(o.name); err == nil {
+			o.servers.UseNATS(o.nc)
 			o.own.by(o.nc)
 			o.own.look(ctx)
 			o.accounts.nc = o.nc

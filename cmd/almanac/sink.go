@@ -37,6 +37,7 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		one.later(func() { _ = db.Close() })
+		one.servers.UseClickHouse(db)
 		db.MeantFor(reg)
 		one.accounts.of("clickhouse", grantsOf(db, access.ClickHouseUserOf(access.UserSink)))
 		one.accounts.look(ctx) // what the start needs may be what is lacked

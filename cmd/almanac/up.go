@@ -90,7 +90,8 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	tellReady(n.log)
 	working, end := draining(ctx, s, n.log, n.inputs.drain, n.inputs.reasons)
 	defer end()
-	return runStages(working, s.ShutdownTimeout, append(n.stages, stage{n.inputs.numbers.exporter(s, n.log)})...)
+	last := len(n.stages) - 1 // the servers, which end after the numbers were read once more
+	return runStages(working, s.ShutdownTimeout, slices.Insert(n.stages, last, stage{n.inputs.numbers.exporter(s, n.log)})...)
 }
 
 // close undoes what start did, in reverse. The data directory is let go last.

@@ -81,6 +81,8 @@ type Config struct {
 	OnError func(error)
 	// OnLimit hears of each request that is refused because too many are under way.
 	OnLimit request.OnLimit
+	// OnTail hears of each tail that is followed; it may be nil.
+	OnTail request.OnTail
 }
 
 // Parts are what the gateway needs of the servers. Pool is required.
@@ -203,6 +205,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping, reads.Rates, reads.Own, reads.Version, reads.OnLimit = g.stopped, g.parts.Pool, g.parts.Pool.Own, g.cfg.Version, g.cfg.OnLimit
+		reads.OnTail = g.cfg.OnTail
 		reads.Listens = g.listens()
 		reads.Inputs = func() (all []api.InputUse) {
 			for _, u := range g.parts.Pool.Uses() {
@@ -211,7 +214,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 			return all
 		}
 		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Alerts: alerts.New(reads.Registry, reads.Reader), Topic: g.cfg.MetricsTopic, OnLimit: g.cfg.OnLimit}).Add(mux)
-		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped, OnLimit: g.cfg.OnLimit}).Add(mux)
+		lokiread.New(lokiread.Config{Engine: logql.New(reads.Reader), Stopping: g.stopped, OnLimit: g.cfg.OnLimit, OnTail: g.cfg.OnTail}).Add(mux)
 		assistants := mcp.New(mcp.Config{
 			Ask: mcp.Inside(func() http.Handler { return served }, func(v any, stack []byte) {
 				g.cfg.OnError(request.Panicked("a request of /mcp", v, stack))

@@ -109,12 +109,21 @@ var Everything = schemas.Source{Seq: math.MaxUint64}
 // checkpoints EVENTS does not fit, what is younger than the checkpoint waits. The events
 // of a topic with a front are the records there, and of a fence in EVENTS its time counts.
 func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]checkpoint.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
-	n, _, err := Waiting(ctx, js, t, routed, misfits, upTo)
-	return n, err
+	b, err := Waiting(ctx, js, t, routed, misfits, upTo)
+	return b.Events, err
 }
 
-// Waiting is Unrouted with the time at which the first of them was accepted; zero: there is none.
-func Waiting(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]checkpoint.Checkpoint, misfits map[string]string, upTo schemas.Source) (n uint64, first time.Time, err error) {
+// Backlog is what waits for a router.
+type Backlog struct {
+	Events uint64
+	// Bytes are those of the messages that have them, without subjects and headers.
+	Bytes uint64
+	// First is when the first of them was accepted; zero: there is none.
+	First time.Time
+}
+
+// Waiting is Unrouted with the bytes of what waits, and since when.
+func Waiting(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]checkpoint.Checkpoint, misfits map[string]string, upTo schemas.Source) (b Backlog, err error) {
 	from := uint64(math.MaxUint64)
 	for _, cp := range routed {
 		from = min(from, cp.Source)
@@ -140,12 +149,13 @@ func Waiting(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, rout
 		if cp := routed[lane]; cp.StoredFrames(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}, math.MaxInt) == math.MaxInt {
 			return nil
 		}
-		if n += uint64(schemas.EventsOf(msg.Header)); first.IsZero() {
-			first = msg.Time
+		b.Events += uint64(schemas.EventsOf(msg.Header))
+		if b.Bytes += uint64(msg.Size); b.First.IsZero() {
+			b.First = msg.Time
 		}
 		return nil
 	})
-	return n, first, err
+	return b, err
 }
 
 // SayWaiting tells sinks that a reader waits until SQL has what the topics were given, so

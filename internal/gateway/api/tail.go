@@ -57,7 +57,10 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		req.From = last
 	}
 	out := &stream{w: w, rc: http.NewResponseController(w), sse: !strings.Contains(r.Header.Get("Accept"), "ndjson")}
+	ended := func() {}
+	defer func() { ended() }()
 	req.Placed = func(pos string) error {
+		ended = a.cfg.OnTail.Followed(request.TailsOfAPI)
 		w.Header().Set(HeaderPosition, pos)
 		beats.Go(func() { out.beat(ctx, cancel) })
 		return out.write(out.start(pos))

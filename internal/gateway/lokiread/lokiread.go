@@ -41,6 +41,8 @@ type Config struct {
 	Stopping <-chan struct{}
 	// OnLimit hears of each request that is refused because too many are under way; it may be nil.
 	OnLimit request.OnLimit
+	// OnTail hears of each tail that is followed; it may be nil.
+	OnTail request.OnTail
 }
 
 // API serves reads.

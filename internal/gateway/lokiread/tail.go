@@ -78,6 +78,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.CloseNow() }()
+	defer a.cfg.OnTail.Followed(request.TailsOfLoki)()
 	a.follow(ctx, cancel, conn, tail, comesApart(r))
 }
 

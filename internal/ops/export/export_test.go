@@ -54,7 +54,7 @@ func TestExport(t *testing.T) {
 	defer s.Close()
 	failed := make(chan error, 100)
 	e := Exporter{
-		URL: s.URL + "/", Every: time.Millisecond, Resource: map[string]string{"service.name": "almanac"},
+		URL: s.URL + "/", Every: time.Millisecond, LastWait: LastWait, Resource: map[string]string{"service.name": "almanac"},
 		Gather: func(context.Context) ([]*dto.MetricFamily, error) { return r.Gather() },
 		OnPost: func(err error) {
 			if err != nil {
@@ -114,12 +114,12 @@ func TestExportAway(t *testing.T) {
 	t.Parallel()
 	why := errors.New("no numbers")
 	e := Exporter{URL: "http://127.0.0.1:1", Gather: func(context.Context) ([]*dto.MetricFamily, error) { return nil, why }}
-	if err := e.post(t.Context(), time.Now()); !errors.Is(err, why) {
+	if err := e.post(t.Context(), e.client(), time.Now(), wait); !errors.Is(err, why) {
 		t.Error(err)
 	}
 	name := "x"
 	e.Gather = func(context.Context) ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{{Name: &name}}, nil }
-	if err := e.post(t.Context(), time.Now()); err == nil {
+	if err := e.post(t.Context(), e.client(), time.Now(), wait); err == nil {
 		t.Error("a port at which nothing listens took it")
 	}
 }

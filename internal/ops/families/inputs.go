@@ -21,7 +21,7 @@ type Inputs struct {
 	requests, events, refused, received, decoded, throttled, repeated, token *prometheus.CounterVec
 	auth, limits                                                             *prometheus.CounterVec
 	took                                                                     *prometheus.HistogramVec
-	last                                                                     *prometheus.GaugeVec
+	last, tails                                                              *prometheus.GaugeVec
 }
 
 // NewInputs takes the numbers of the inputs. What an alert looks for counts from 0 on, so that the first one is an
@@ -31,7 +31,10 @@ func NewInputs(r *metrics.Registry, reasons ...access.Reason) *Inputs {
 		topics: r.Topics(), tokens: &metrics.Names{}, requests: r.Counter(metrics.InputRequests), events: r.Counter(metrics.InputEvents),
 		refused: r.Counter(metrics.InputRefused), received: r.Counter(metrics.InputReceived), decoded: r.Counter(metrics.InputDecoded),
 		throttled: r.Counter(metrics.InputThrottled), repeated: r.Counter(metrics.InputRepeated), token: r.Counter(metrics.TokenEvents),
-		auth: r.Counter(metrics.AuthFailures), limits: r.Counter(metrics.Refused), took: r.Histogram(metrics.InputDuration), last: r.Gauge(metrics.InputLast),
+		auth: r.Counter(metrics.AuthFailures), limits: r.Counter(metrics.Refused), took: r.Histogram(metrics.InputDuration), last: r.Gauge(metrics.InputLast), tails: r.Gauge(metrics.Tails),
+	}
+	for _, endpoint := range request.TailEndpoints {
+		c.tails.WithLabelValues(endpoint)
 	}
 	for _, lost := range pool.Losses {
 		c.refused.WithLabelValues(string(pool.InputSyslog), lost)
@@ -91,6 +94,13 @@ func (c *Inputs) Refused(reason string) { c.auth.WithLabelValues(reason).Inc() }
 // Limited counts what a limit refused.
 func (c *Inputs) Limited(what, why string) {
 	c.limits.WithLabelValues(word(what), why).Inc()
+}
+
+// Tail counts a tail until what it returns is called.
+func (c *Inputs) Tail(endpoint string) (ended func()) {
+	followed := c.tails.WithLabelValues(endpoint)
+	followed.Inc()
+	return followed.Dec
 }
 
 // word makes one word of some.

@@ -46,8 +46,8 @@ func TestScrape(t *testing.T) {
 	of("producers", ofProducers(r.Topics(), map[string]producer.Stats{"app": {Dropped: map[string]uint64{"full": 1}}}))
 	of("pool", []metrics.Sample{metrics.InputInFlight.Is(0), metrics.InputsLimit.Is(1)})
 	topics, n, seconds := r.Topics(), uint64(3), 2.5
-	of("servers", ofServers(nil, time.Now()))
-	of("lag", ofLag(topics, &query.LagReport{At: time.Now(), Topics: []query.Lag{{Topic: "app", Unstored: &n, UnstoredSeconds: &seconds}}}))
+	of("servers", ofServers([]string{query.ServerNATS}, nil, time.Now()))
+	of("lag", ofLag(topics, &query.LagReport{At: time.Now(), Topics: []query.Lag{{Topic: "app", Unstored: &n, UnstoredBytes: &n, UnstoredSeconds: &seconds}}}))
 	of("state", ofState(topics, &query.State{
 		Topics:  []query.TopicState{{Topic: "app", Shards: map[registry.Status]int{registry.Active: 1}}},
 		Streams: []query.StreamUse{{Stream: schemas.StreamEvents}}, Members: map[string]int{"router": 1}, Erasures: map[string]int{"erased": 1},

@@ -16,10 +16,9 @@ const StateApart = 5 * time.Second
 // while it is away. Reads of what Almanac has begin so far apart at least.
 func State(r *metrics.Registry, reads *query.Reader, apart time.Duration) []metrics.Source {
 	topics := r.Topics()
+	both := []string{query.ServerNATS, query.ServerClickHouse}
 	return []metrics.Source{
-		{Name: "servers", Read: func(ctx context.Context) ([]metrics.Sample, error) {
-			return ofServers(reads.Servers(ctx), time.Now()), nil
-		}},
+		Servers(func(ctx context.Context) ([]string, []query.Away) { return both, reads.Servers(ctx) }),
 		metrics.Paced("lag", func(ctx context.Context) ([]metrics.Sample, error) {
 			lag, err := reads.Lag(ctx, "")
 			if err != nil {
@@ -52,9 +51,17 @@ func State(r *metrics.Registry, reads *query.Reader, apart time.Duration) []metr
 	}
 }
 
+// Servers is the source of which servers answer. ask returns those that are known of, and those of them that are away.
+func Servers(ask func(context.Context) (known []string, away []query.Away)) metrics.Source {
+	return metrics.Source{Name: "servers", Read: func(ctx context.Context) ([]metrics.Sample, error) {
+		known, away := ask(ctx)
+		return ofServers(known, away, time.Now()), nil
+	}}
+}
+
 // ofServers returns which servers answer.
-func ofServers(away []query.Away, now time.Time) (out []metrics.Sample) {
-	for _, name := range []string{query.ServerNATS, query.ServerClickHouse} {
+func ofServers(known []string, away []query.Away, now time.Time) (out []metrics.Sample) {
+	for _, name := range known {
 		up, since := 1.0, 0.0
 		for i := range away {
 			if away[i].Server == name {
@@ -73,9 +80,11 @@ func ofLag(topics *metrics.Names, r *query.LagReport) []metrics.Sample {
 		l := &r.Topics[i]
 		topic := topics.Of(l.Topic)
 		out.add(metrics.RouterLag, float64(l.Unrouted), topic)
+		out.add(metrics.RouterBehind, float64(l.UnroutedBytes), topic)
 		out.most(metrics.RouterOldest, l.UnroutedSeconds, topic)
-		if l.Unstored != nil && l.UnstoredSeconds != nil {
+		if l.Unstored != nil && l.UnstoredBytes != nil && l.UnstoredSeconds != nil {
 			out.add(metrics.SinkLag, float64(*l.Unstored), topic)
+			out.add(metrics.SinkBehind, float64(*l.UnstoredBytes), topic)
 			out.most(metrics.SinkOldest, *l.UnstoredSeconds, topic)
 		}
 	}

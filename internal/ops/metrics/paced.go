@@ -41,6 +41,9 @@ func (e *oldError) age(now time.Time) time.Duration {
 	return max(now.Sub(e.at), 0)
 }
 
+// errUnderWay is that of an oldError where nothing failed: a read goes on for longer than its caller waits.
+var errUnderWay = errors.New("a read is under way")
+
 var errOld = fmt.Errorf("what was read last is older than %s, and a read is under way", maxAge)
 
 // paced is a source that is read now and then.
@@ -58,7 +61,7 @@ type paced struct {
 }
 
 // Paced returns a source whose reads begin at least so far apart, and one at a time. In between, and where a read
-// takes more than a moment, it returns what it read last, unless that is older than maxAge. After a failed read it returns that, too, but for what
+// takes more than a moment, it returns what it read last, and in the latter case how old that is, unless that is older than maxAge. After a failed read it returns that, too, but for what
 // is true only now, beside the failure, and the next read may begin so far after its end. A read goes on when its caller gives up, so that the next one finds its result.
 func Paced(name string, read func(ctx context.Context) ([]Sample, error), apart time.Duration) Source {
 	p := &paced{read: read, apart: apart}
@@ -81,15 +84,21 @@ func (p *paced) get(ctx context.Context) ([]Sample, error) {
 		enough = time.After(maxWait)
 	}
 	p.mu.Unlock()
+	late := false
 	select {
 	case <-reading:
 	case <-enough:
+		late = true
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known()
+	last, err := p.known()
+	if late && p.reading == reading && err == nil {
+		err = &oldError{errUnderWay, p.at}
+	}
+	return last, err
 }
 
 // known is the last result. Caller holds mu.

@@ -40,10 +40,10 @@ func TestPaced(t *testing.T) {
 		}{
 			{"the first read failed", 0, 1, why, 0},
 			{"before the pause ends", apart - time.Second, 1, why, 0},
-			{"the second is under way", 2 * time.Second, 2, why, 0},
+			{"the second is under way", 2 * time.Second, 2, why, 0}, // which is all that is known
 			{"the second was good", 3 * time.Second, 2, nil, 2},
 			{"before twenty times as long", pause*2*time.Second - 6*time.Second, 2, nil, 2},
-			{"the third is under way", 6 * time.Second, 3, nil, 2},
+			{"the third is under way", 6 * time.Second, 3, errUnderWay, 2},
 			{"the third failed, without those that are true only now", 3 * time.Second, 3, why, 1},
 			{"the others failed, and it is old", maxAge, 4, why, 0},
 		} {

@@ -19,6 +19,7 @@ var (
 	InputLast      = gauge("almanac_input_last_event_timestamp_seconds", "When events of a topic were last taken from an input.", "input", "topic")
 	Refused        = counter("almanac_refused_total", "Requests, calls and connections that a bound refused or ended: full (all that there may be are under way), share (all that one client may have), idle (another needed its slot), unfinished (a syslog message without an end), not_allowed (syslog_allow).", "what", "reason")
 	InputInFlight  = gauge("almanac_input_inflight_bytes", "Bytes that requests under way hold.")
+	Tails          = gauge("almanac_tails", "Tails that are followed now, by where: v1 (that of the API, and of the page) or loki.", "endpoint")
 	InputsLimit    = gauge("almanac_input_inflight_limit_bytes", "Bytes that requests under way may hold together.")
 )
 

@@ -78,7 +78,7 @@ func (r *Registry) readAll(ctx context.Context) (all []Sample) {
 	wg.Wait()
 	for i, s := range sources {
 		failed := 0.0
-		if errs[i] != nil {
+		if errs[i] != nil && !errors.Is(errs[i], errUnderWay) {
 			failed = 1
 			r.cfg.OnError(s.Name, errs[i])
 		}

@@ -3,15 +3,17 @@ package metrics
 // Of what waits on its way to ClickHouse. Every gateway says the same.
 var (
 	RouterLag    = gauge("almanac_router_lag_events", "Events that are accepted, and that no router has dealt with.", "topic")
+	RouterBehind = gauge("almanac_router_lag_bytes", "Bytes of their messages, without subjects and headers.", "topic")
 	RouterOldest = gauge("almanac_router_oldest_unrouted_seconds", "How long the first of them has waited.", "topic")
 	SinkLag      = gauge("almanac_sink_lag_events", "Events that are routed and not stored, at most.", "topic")
+	SinkBehind   = gauge("almanac_sink_lag_bytes", "Bytes of their frames in SHARDS, estimated: of a shard of which some frames are stored the others count by its average frame.", "topic")
 	SinkOldest   = gauge("almanac_sink_oldest_unstored_seconds", "How long the first of them has waited.", "topic")
 	LagKnown     = gauge("almanac_lag_timestamp_seconds", "When what waits was last read: earlier than now while NATS is away.")
 )
 
-// Of servers and streams. Every gateway says the same.
+// Of servers and streams. Every gateway says the same; a router, a sink and a dispatcher alone say of the servers that they need how those are.
 var (
-	ServerUp      = gauge("almanac_server_up", "1 where the server answers: NATS or ClickHouse.", "server")
+	ServerUp      = gauge("almanac_server_up", "1 where the server answers: NATS or ClickHouse. A part alone says it of those that it needs.", "server")
 	ServerAway    = gauge("almanac_server_away_seconds", "How long the server has not answered; 0 while it does.", "server")
 	StreamUsed    = gauge("almanac_stream_used_bytes", "Bytes that a stream has.", "stream")
 	StreamLimit   = gauge("almanac_stream_limit_bytes", "Bytes that a stream may have; 0 where there is no bound.", "stream")

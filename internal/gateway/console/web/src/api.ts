@@ -485,8 +485,10 @@ export type Lag = {
   topics: Array<{
     topic: string;
     unrouted: number;
+    unrouted_bytes: number;
     unrouted_seconds: number;
     unstored?: number;
+    unstored_bytes?: number;
     unstored_seconds?: number;
   }>;
   streams: Array<{

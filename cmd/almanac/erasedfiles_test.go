@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+)
+
+// Who was erased, purged and redacted is named by no file of a backup that is made afterwards. Of a backup from before, whose files do name that person, a
+// restore with the ledger and a redaction leave none either: neither in the streams and the registry nor in ClickHouse, but for the files of parts that
+// ClickHouse rewrote, which it keeps for 8 minutes more.
+func TestErasedNameIsInNoFile(t *testing.T) {
+	t.Parallel()
+	const person = "zqohnename7"
+	b := newBox(t)
+	up := b.up()
+	sent := 0
+	send := func(names ...string) {
+		t.Helper()
+		var events strings.Builder
+		for n := range 400 {
+			name := names[n%len(names)]
+			fmt.Fprintf(&events, `{"ts":"2026-03-10T00:%02d:%02dZ","user_id":%q,"message":"%d of %s","attributes":{"by":%q}}`+"\n", n/60, n%60, name, sent+n, name, name)
+		}
+		b.ok(events.String(), "send", "app", "--format", "ndjson")
+		sent += 400
+	}
+	send("p-0", person, "p-2", "p-3")
+	b.inTheEnd(uint64(sent))
+	send("p-0", "p-2") // the last frame of a shard that grows is not purged
+	b.inTheEnd(uint64(sent))
+	named := func(dir string, but ...string) []string {
+		t.Helper()
+		found, files := filesWith(t, dir, person, but...)
+		if files == 0 {
+			t.Fatalf("%s has no files", dir)
+		}
+		return found
+	}
+	in := func(found []string, below string) bool {
+		for _, f := range found {
+			if strings.HasPrefix(f, below) {
+				return true
+			}
+		}
+		return false
+	}
+	if found := named(b.data()); !in(found, "nats/") || !in(found, "clickhouse/") { // the search finds it where it is
+		t.Fatalf("before the erasure the name is in %q", found)
+	}
+	before, after := filepath.Join(b.dir, "before"), filepath.Join(b.dir, "after")
+	b.ok("", "backup", before)
+	if found := named(before); len(found) < 2 {
+		t.Errorf("of the backup from before the name is in %q", found)
+	}
+
+	id := decoded[erasure.Proof](b, "erase", "app", "--user", person, "--yes", "-o", "json").Erasure.ID
+	b.ok("", "erase", "resume", id, "--purge")
+	ledger := b.write("ledger", b.ok("", "erase", "export"))
+	redacts := func(b *box) { // once no stream holds such an event
+		t.Helper()
+		embeddedtest.Eventually(t, maxWait, func() error {
+			if r := b.run("", "erase", "redact", id, "--yes"); r.code != exitOK {
+				return fmt.Errorf("exit %d: %s", r.code, r.err)
+			}
+			return nil
+		})
+	}
+	redacts(b)
+	b.ok("", "backup", after)
+	if found := named(after); len(found) > 0 {
+		t.Errorf("of the backup from after the erasure the name is in %q", found)
+	}
+	left := keptParts(b)
+	up.stop(syscall.SIGTERM)
+	if found := named(b.data(), left...); len(found) > 0 {
+		t.Errorf("of the data directory the name is in %q", found)
+	}
+
+	into := filepath.Join(t.TempDir(), "restored")
+	there := &box{t: t, dir: b.dir, env: append(append([]string(nil), b.env...), envPrefix+"DATA="+into)}
+	contains(t, b.run("", "restore", before, "--ledger", ledger, "--data", into).err, "carried out, since the backup does not have them: 1 erasure")
+	up = there.up()
+	if r := there.run("", "erase", "resume", id, "--purge"); r.code != exitOK {
+		t.Errorf("purging: exit %d, %s", r.code, r.err)
+	}
+	redacts(there)
+	there.ok("", "verify")
+	left = keptParts(there)
+	up.stop(syscall.SIGTERM)
+	if found := named(into, left...); len(found) > 0 {
+		t.Errorf("of the restored data directory the name is in %q", found)
+	}
+}
+
+// keptParts are the directories of parts that ClickHouse rewrote and keeps for a while.
+func keptParts(b *box) []string {
+	return strings.Fields(b.ok("", "sql", "SELECT path FROM system.parts WHERE NOT active FORMAT TSV"))
+}
