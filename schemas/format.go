@@ -9,7 +9,7 @@ import (
 
 // Format is the number of what Almanac keeps: streams, registry, tables, a data directory. It changes when an Almanac of
 // another number could not read it, or would harm it.
-const Format = 5
+const Format = 6
 
 // ErrFormat: a server or a directory has what an Almanac of another format keeps.
 var ErrFormat = errors.New("another format")

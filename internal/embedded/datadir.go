@@ -16,7 +16,7 @@ import (
 
 // FormatVersion is the number of the layout this package writes. It changes when an older Almanac could no longer read
 // a directory, or harm it.
-const FormatVersion = 5
+const FormatVersion = 6
 
 // The names inside a data directory.
 const (

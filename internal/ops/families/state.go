@@ -139,7 +139,7 @@ func ofTables(names *metrics.Names, sizes []tables.Size) []metrics.Sample {
 
 // Ready is the source of whether the process can do its work.
 func Ready(is func(context.Context) bool) metrics.Source {
-	return metrics.Paced("ready", func(ctx context.Context) ([]metrics.Sample, error) {
+	return metrics.Probed("ready", func(ctx context.Context) ([]metrics.Sample, error) {
 		ready := 0.0
 		if is(ctx) {
 			ready = 1

@@ -48,8 +48,9 @@ var errOld = fmt.Errorf("what was read last is older than %s, and a read is unde
 
 // paced is a source that is read now and then.
 type paced struct {
-	read  func(ctx context.Context) ([]Sample, error)
-	apart time.Duration
+	read   func(ctx context.Context) ([]Sample, error)
+	apart  time.Duration
+	pauses time.Duration // how many times as long as a read took the next one waits
 
 	mu      sync.Mutex
 	reading chan struct{} // closed when the read under way ends; nil: none is
@@ -64,6 +65,13 @@ type paced struct {
 // takes more than a moment, it returns what it read last, and in the latter case how old that is, unless that is older than maxAge. After a failed read it returns that, too, but for what
 // is true only now, beside the failure, and the next read may begin so far after its end. A read goes on when its caller gives up, so that the next one finds its result.
 func Paced(name string, read func(ctx context.Context) ([]Sample, error), apart time.Duration) Source {
+	p := &paced{read: read, apart: apart, pauses: pause}
+	return Source{name, p.get}
+}
+
+// Probed is Paced for a question that costs little, however long its answer is waited for: the next one is asked so far after the
+// beginning of the one before, so that what it returns is of now.
+func Probed(name string, read func(ctx context.Context) ([]Sample, error), apart time.Duration) Source {
 	p := &paced{read: read, apart: apart}
 	return Source{name, p.get}
 }
@@ -128,7 +136,7 @@ func (p *paced) again(ctx context.Context) {
 	if p.done, p.err = true, err; err == nil {
 		p.last, p.at = last, began
 	}
-	if p.until = began.Add(max(p.apart, min(pause*time.Since(began), maxPause))); err != nil {
+	if p.until = began.Add(max(p.apart, min(p.pauses*time.Since(began), maxPause))); err != nil {
 		p.until = time.Now().Add(p.apart)
 	}
 	close(p.reading)

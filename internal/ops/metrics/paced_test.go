@@ -61,6 +61,28 @@ func TestPaced(t *testing.T) {
 	})
 }
 
+// A probe that takes 2 s is asked again as soon as the pause between two has passed, and so says what is now: what takes twenty times as
+// long is for reads that cost something.
+func TestProbed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0.0
+		source := Probed("ready", func(context.Context) ([]Sample, error) {
+			asked++
+			<-time.After(2 * time.Second)
+			return []Sample{Ready.Is(asked)}, nil
+		}, time.Second)
+		for n := range 5 {
+			<-time.After(time.Second)
+			got, err := source.Read(t.Context())
+			if want := float64(max(n, 1)); len(got) != 1 || got[0].Value != want || (err != nil) != (n > 0) || err != nil && !errors.Is(err, errUnderWay) {
+				t.Errorf("after %d reads: %+v, %v", n, got, err)
+			}
+			<-time.After(2 * time.Second) // the one under way ends
+		}
+	})
+}
+
 // A source that is seldom asked, or slow, gives no numbers that are older than maxAge: the next read is waited for, and where it takes longer than the
 // caller waits the source has failed. A slow one is read again in time, so that who asks often never meets that.
 func TestPacedIsNotOld(t *testing.T) {
@@ -84,6 +106,9 @@ func TestPacedIsNotOld(t *testing.T) {
 			got, err := source.Read(ctx)
 			if old := (*oldError)(nil); errors.As(err, &old) && (len(got) != 1 || old.age(time.Now()) > maxAge) {
 				t.Errorf("%d numbers that are %s old", len(got), old.age(time.Now()))
+			}
+			if errors.Is(err, errUnderWay) { // which is no failure
+				return nil
 			}
 			return err
 		}
