@@ -50,6 +50,9 @@ func TestFacetsOfEveryPlace(t *testing.T) {
 			if err == nil && (rep.Topics[0].Unrouted != unrouted || rep.Topics[0].Unstored == nil || *rep.Topics[0].Unstored != unstored) {
 				err = fmt.Errorf("%+v, want %d unrouted and %d unstored", rep.Topics, unrouted, unstored)
 			}
+			if err == nil && ((rep.Topics[0].UnroutedBytes > 0) != (unrouted > 0) || (*rep.Topics[0].UnstoredBytes > 0) != (unstored > 0)) {
+				err = fmt.Errorf("%d bytes unrouted and %d unstored, of %d and %d events", rep.Topics[0].UnroutedBytes, *rep.Topics[0].UnstoredBytes, unrouted, unstored)
+			}
 			return err
 		})
 	}

@@ -80,6 +80,9 @@ func TestAway(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 	until("/metrics", `almanac_sink_lag_events{topic="auth"} 50`) // no sink runs
+	if page := get("/metrics"); !strings.Contains(page, `almanac_router_lag_bytes{topic="auth"} 0`) || !strings.Contains(page, `almanac_sink_lag_bytes{topic="auth"} `) || strings.Contains(page, `almanac_sink_lag_bytes{topic="auth"} 0`) {
+		t.Errorf("50 events that wait for a sink have no bytes: %s", page)
+	}
 	until("/metrics", `almanac_server_up{server="ClickHouse"} 1`)
 	start := b.started()
 	verb := func(args ...string) result {

@@ -107,7 +107,7 @@ func TestPacedIsNotOld(t *testing.T) {
 			if old := (*oldError)(nil); errors.As(err, &old) && (len(got) != 1 || old.age(time.Now()) > maxAge) {
 				t.Errorf("%d numbers that are %s old", len(got), old.age(time.Now()))
 			}
-			if errors.Is(err, errUnderWay) { // which is no failure
+			if errors.Is(err, errUnderWay) { // it goes on
 				return nil
 			}
 			return err
