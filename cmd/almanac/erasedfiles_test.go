@@ -114,11 +114,11 @@ func notYetGone(b *box) (dirs []string) {
 		b.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.Select(b.t.Context(), &dirs, "SELECT path FROM system.parts WHERE NOT active"); err != nil {
+	if err := conn.QueryRow(b.t.Context(), "SELECT groupArray(path) FROM system.parts WHERE NOT active").Scan(&dirs); err != nil {
 		b.t.Fatal(err)
 	}
 	streams := filepath.Join(embedded.NATSDir(b.data()), "jetstream", "$G", "streams")
-	for _, name := range []string{schemas.KVStream, "KV_copies"} {
+	for _, name := range []string{schemas.KVStream, "KV_" + schemas.BucketCopies} {
 		dirs = append(dirs, filepath.Join(streams, name))
 	}
 	return dirs
