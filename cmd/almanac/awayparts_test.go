@@ -135,6 +135,9 @@ func TestAwayOfPartsAlone(t *testing.T) {
 			if hit {
 				lines = append(lines, `almanac_ready 0`)
 			}
+			if hit && p.aged != "" { // it lets its lanes go, whose timers others may call, and then it has none
+				lines = lines[1:]
+			}
 			p.until(t, c.name, lines...)
 		}
 		for _, one := range c.cables {

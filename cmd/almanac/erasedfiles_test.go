@@ -80,7 +80,7 @@ func TestErasedNameIsInNoFile(t *testing.T) {
 	if found := named(after); len(found) > 0 {
 		t.Errorf("of the backup from after the erasure the name is in %q", found)
 	}
-	left := notYetGone(b)
+	left := notYetGone(t, b.data())
 	up.stop(syscall.SIGTERM)
 	if found := named(b.data(), left...); len(found) > 0 {
 		t.Errorf("of the data directory the name is in %q", found)
@@ -91,7 +91,7 @@ func TestErasedNameIsInNoFile(t *testing.T) {
 	contains(t, b.run("", "restore", before, "--ledger", ledger, "--data", into).err, "carried out, since the backup does not have them: 1 erasure")
 	up = there.up()
 	redacts(there)
-	left = notYetGone(there)
+	left = notYetGone(t, into)
 	up.stop(syscall.SIGTERM)
 	if found := named(into, left...); len(found) > 0 {
 		t.Errorf("of the restored data directory the name is in %q", found)
@@ -99,25 +99,25 @@ func TestErasedNameIsInNoFile(t *testing.T) {
 }
 
 // notYetGone are the directories below which what was replaced stays for a while: parts that ClickHouse rewrote, and the record of erasures in NATS.
-func notYetGone(b *box) (dirs []string) {
-	b.t.Helper()
-	a, err := embedded.ReadAddresses(b.data())
+func notYetGone(t *testing.T, data string) (dirs []string) {
+	t.Helper()
+	a, err := embedded.ReadAddresses(data)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	opts, err := clickhouse.ParseDSN(a.ClickHouseDSN)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	conn, err := clickhouse.Open(opts)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.QueryRow(b.t.Context(), "SELECT groupArray(path) FROM system.parts WHERE NOT active").Scan(&dirs); err != nil {
-		b.t.Fatal(err)
+	if err := conn.QueryRow(t.Context(), "SELECT groupArray(path) FROM system.parts WHERE NOT active").Scan(&dirs); err != nil {
+		t.Fatal(err)
 	}
-	streams := filepath.Join(embedded.NATSDir(b.data()), "jetstream", "$G", "streams")
+	streams := filepath.Join(embedded.NATSDir(data), "jetstream", "$G", "streams")
 	for _, name := range []string{schemas.KVStream, "KV_" + schemas.BucketCopies} {
 		dirs = append(dirs, filepath.Join(streams, name))
 	}
