@@ -32,6 +32,14 @@ func searchesOverHTTP(t *testing.T, c *caller) {
 	} {
 		holds(t, c.send(refused.status, "PUT", "/v1/searches/other", refused.body), refused.want)
 	}
+	// Charts are of another kind, and may name no topic.
+	const charts = `{"kind":"charts","topics":[],"shown":{"c":"[]"}}`
+	holds(t, c.send(200, "PUT", "/v1/searches/charts", charts), `"kind":"charts"`, `"topics":[]`)
+	holds(t, c.send(409, "PUT", "/v1/searches/charts", search), "search_exists")
+	holds(t, c.send(409, "PUT", "/v1/searches/a", charts), "search_exists")
+	holds(t, c.send(400, "PUT", "/v1/searches/other", strings.Replace(charts, `"charts"`, `"maps"`, 1)), "its kind is")
+	holds(t, c.send(400, "PUT", "/v1/searches/other", strings.Replace(charts, `{`, `{"where":"level = 'error'",`, 1)), "where is of a search")
+	c.send(204, "DELETE", "/v1/searches/charts", "")
 	c.send(204, "DELETE", "/v1/searches/a", "")
 	c.send(204, "DELETE", "/v1/searches/errors%20a%20day", "")
 	holds(t, c.send(404, "DELETE", "/v1/searches/a", ""), "unknown_search")
@@ -63,6 +71,10 @@ func TestRightsOfSearches(t *testing.T) {
 		{"no token", http.MethodGet, "", "", 200, `"own"`, ""}, // reads are free on loopback
 		{"read", http.MethodPut, "/both", own, 409, "search_exists", ""},
 		{"read", http.MethodDelete, "/both", "", 404, "unknown_search", ""},
+		{"read", http.MethodPut, "/any", `{"kind":"charts","topics":[]}`, 403, "", ""}, // what names no topic may read any
+		{"admin", http.MethodPut, "/any", `{"kind":"charts","topics":[]}`, 200, `"saved_by":"admin"`, ""},
+		{"read", http.MethodGet, "", "", 200, `"own"`, "any"},
+		{"admin", http.MethodDelete, "/any", "", 204, "", ""},
 		{"operate", http.MethodPut, "/own", `{"topics":["app"],"from":"-1h"}`, 200, `"saved_by":"operate"`, ""},
 		{"write", http.MethodDelete, "/own", "", 403, "", ""},
 		{"read", http.MethodDelete, "/own", "", 204, "", ""},

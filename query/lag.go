@@ -60,6 +60,8 @@ type known struct {
 	state   *State
 	stateAt time.Time
 	servers Versions
+	disks   []DiskUse
+	disksAt time.Time
 }
 
 // waiting is a frame that was not stored when it was looked at.

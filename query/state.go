@@ -132,6 +132,8 @@ type Status struct {
 	StateAt time.Time `json:"state_at,omitzero"`
 	// Servers are their versions as they last said them; empty for one that never answered.
 	Servers Versions `json:"servers"`
+	// Disks are those of ClickHouse, the fullest first, as they were when they were last read.
+	Disks []DiskUse `json:"disks"`
 }
 
 // Versions are those of the servers.
@@ -178,6 +180,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 			r.known.mu.Lock()
 			r.known.servers.ClickHouse = version
 			r.known.mu.Unlock()
+			r.lookAtDisks(asked)
 		}
 	}()
 	for _, read := range []chan struct{}{nats, clickhouse, state} {
@@ -196,7 +199,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 		known.Away = r.servers.list()
 		out.Lag = &known
 	}
-	out.Servers = r.known.servers
+	out.Servers, out.Disks = r.known.servers, r.known.disks
 	out.State, out.StateAt = r.known.state, r.known.stateAt
 	r.known.mu.Unlock()
 	out.Away = r.servers.list()

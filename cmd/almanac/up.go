@@ -268,6 +268,9 @@ func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
 	if err != nil {
 		return err
 	}
+	if n.servers.NATS != nil {
+		parts.Reads.NATSDisk = n.servers.NATS.Disk
+	}
 	if n.inputs.http != nil && n.servers.NATS != nil {
 		n.inputs.http.health.Synced(doctor.SyncAlways)
 	}

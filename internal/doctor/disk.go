@@ -54,15 +54,12 @@ func (c *check) disks(ctx context.Context) {
 
 const checkDisks = "ClickHouse disks"
 
-// unbounded is more bytes than a disk has: a store of objects says that it has as many as can be counted.
-const unbounded = 1 << 62
-
 // lowDisks names the disks of ClickHouse that have too little free, or the fullest one. The first one of an `up`'s own engine is left to
 // the check of its directory.
 func lowDisks(all []tables.Disk, own bool) (found []Finding) {
 	fullest := ""
 	for _, d := range all {
-		if own && d.Name == schemas.DiskDefault || d.Total >= unbounded {
+		if own && d.Name == schemas.DiskDefault || !d.Bounded() {
 			continue
 		}
 		has := fmt.Sprintf("%s free on the disk %s", schemas.FormatBytes(float64(d.Free)), d.Name)

@@ -95,6 +95,9 @@ func (n *NATS) hung(why string) error {
 // Space returns nil when the store can grow by MinFreeBytes.
 func (n *NATS) Space() error { return spaceIn(n.cfg.Dir, n.cfg.MinFreeBytes) }
 
+// Disk returns what is free on the disk of the store, and what it has in all.
+func (n *NATS) Disk() (free, all int64, err error) { return DiskBytes(n.cfg.Dir) }
+
 // NATSSpace is Room of the NATS that an Almanac keeps below its data directory, as another process sees it.
 func NATSSpace(data string) error { return spaceIn(data, natsMinFree) }
 

@@ -26,7 +26,7 @@ var (
 		Params: []Param{ofTopic}, Answers: ok("Lag"),
 	}
 	Status = Operation{
-		Tool: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, how streams, shards, members and erasures are, and what comes by the inputs of this gateway", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
+		Tool: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "Which servers are away, what waits, how streams, disks, shards, members and erasures are, and what comes by the inputs of this gateway", Right: Right{access.Read, OfAll}, Rows: AllRows, Access: Reads,
 		Answers: ok("Status"),
 	}
 	Metrics = Operation{

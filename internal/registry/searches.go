@@ -12,10 +12,20 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// SearchKind is what a saved search asks for.
+type SearchKind string
+
+// The kinds of saved searches.
+const (
+	OfEvents SearchKind = ""
+	OfCharts SearchKind = "charts" // a page of charts, which Shown has
+)
+
 // Search is what is asked of events, saved under a name.
 type Search struct {
-	Name string `json:"name"`
-	// Topics are those that it reads.
+	Name string     `json:"name"`
+	Kind SearchKind `json:"kind,omitempty"`
+	// Topics are those that it reads. Charts may name none: a statement of SQL reads any topic.
 	Topics []string `json:"topics"`
 	// From, To and Where are as a search takes them.
 	From  string `json:"from,omitempty"`
@@ -33,6 +43,7 @@ const (
 	MaxSearches        = 500
 	MaxSearchBytes     = 8 << 10
 	MaxSearchNameBytes = 120
+	MaxChartTopics     = 12 // of charts: as many as a page has charts
 )
 
 func (s *Search) key() string { return schemas.SearchKey(s.Name) }
@@ -49,8 +60,12 @@ func (s *Search) Validate() error {
 		return bad("the name has %d bytes; the limit is %d", len(s.Name), MaxSearchNameBytes)
 	case !utf8.ValidString(s.Name) || strings.ContainsFunc(s.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
 		return bad("the name has characters that cannot be seen")
-	case len(s.Topics) == 0:
+	case s.Kind != OfEvents && s.Kind != OfCharts:
+		return bad("its kind is %q; it is %q, or none", s.Kind, OfCharts)
+	case len(s.Topics) == 0 && s.Kind == OfEvents:
 		return bad("it names no topic")
+	case s.Where != "" && s.Kind == OfCharts:
+		return bad("each chart has a filter of its own: where is of a search")
 	}
 	if text, err := json.Marshal(s); err != nil || len(text) > MaxSearchBytes {
 		return bad("it has %d bytes as JSON; the limit is %d", len(text), MaxSearchBytes)

@@ -25,6 +25,12 @@ type Disk struct {
 	Free, Total uint64 // bytes
 }
 
+// unbounded is more bytes than a disk has: a store of objects says that it has as many as can be counted.
+const unbounded = 1 << 62
+
+// Bounded reports whether a disk can become full.
+func (d *Disk) Bounded() bool { return d.Total < unbounded }
+
 // Disks returns those that tables may be on, the fullest one first.
 func (db *DB) Disks(ctx context.Context) (all []Disk, err error) {
 	err = db.each(ctx, "disks", func(scan scan) error {

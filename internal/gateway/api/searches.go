@@ -71,6 +71,7 @@ func (a *API) saveSearch(r *http.Request, s *registry.Search) error {
 	} else if s.Name != name {
 		return fmt.Errorf("%w: the search of the path is %q, and the body's %q", schemas.ErrRequest, name, s.Name)
 	}
+	s.Topics = filled(s.Topics)
 	s.SavedBy, s.SavedAt = "", time.Now().UTC().Truncate(time.Millisecond)
 	if who := access.From(ctx); who != nil {
 		s.SavedBy = who.Name
@@ -78,8 +79,14 @@ func (a *API) saveSearch(r *http.Request, s *registry.Search) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if n := len(s.Topics); n > query.MaxSearchTopics {
-		return fmt.Errorf("%w: search %q: it has %d topics; the limit is %d", schemas.ErrRequest, s.Name, n, query.MaxSearchTopics)
+	most := map[registry.SearchKind]int{registry.OfEvents: query.MaxSearchTopics, registry.OfCharts: registry.MaxChartTopics}[s.Kind]
+	if n := len(s.Topics); n > most {
+		return fmt.Errorf("%w: search %q: it has %d topics; the limit is %d", schemas.ErrRequest, s.Name, n, most)
+	}
+	if len(s.Topics) == 0 {
+		if err := a.may(r, access.Save, ""); err != nil {
+			return err
+		}
 	}
 	for _, topic := range s.Topics {
 		if err := a.may(r, access.Save, topic); err != nil {
@@ -98,6 +105,9 @@ func (a *API) saveSearch(r *http.Request, s *registry.Search) error {
 		return err
 	}
 	at := slices.IndexFunc(all, func(held registry.Search) bool { return held.Name == s.Name })
+	if at >= 0 && all[at].Kind != s.Kind {
+		return request.Refuse(http.StatusConflict, "search_exists", fmt.Sprintf("%q is saved, and of another kind", s.Name), "save it under another name")
+	}
 	if at >= 0 && a.mayAll(r, access.Save, all[at].Topics) != nil {
 		return request.Refuse(http.StatusConflict, "search_exists", fmt.Sprintf("a search %q of topics that this token may not read is there", s.Name), "save it under another name")
 	}
@@ -107,10 +117,14 @@ func (a *API) saveSearch(r *http.Request, s *registry.Search) error {
 	return a.cfg.Registry.SaveSearch(ctx, s)
 }
 
-// mayAll returns why who asks may not do an action on one of some topics. It tells no one: that is for what was asked for.
+// mayAll returns why who asks may not do an action on one of some topics; where there are none, on all that there are. It tells no
+// one: that is for what was asked for.
 func (a *API) mayAll(r *http.Request, action access.Action, topics []string) error {
 	if a.cfg.Anyone {
 		return nil
+	}
+	if len(topics) == 0 {
+		return access.From(r.Context()).May(action, "")
 	}
 	for _, topic := range topics {
 		if err := access.From(r.Context()).May(action, topic); err != nil {

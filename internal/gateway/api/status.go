@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/query"
@@ -38,6 +39,9 @@ type InputUse struct {
 	PerSecond float64 `json:"events_per_second"`
 }
 
+// natsDisk is what the disk of an own NATS is called.
+const natsDisk = "streams"
+
 func (a *API) status(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err := paramsOf(r).end(); err != nil {
 		return nil, err
@@ -49,6 +53,12 @@ func (a *API) status(_ http.ResponseWriter, r *http.Request) (any, error) {
 	out := Status{Status: *s, Version: a.cfg.Version, Inputs: []InputUse{}, Listens: a.cfg.Listens}
 	if a.cfg.Inputs != nil {
 		out.Inputs = filled(a.cfg.Inputs())
+	}
+	out.Disks = filled(slices.Clone(out.Disks))
+	if a.cfg.NATSDisk != nil {
+		if free, all, err := a.cfg.NATSDisk(); err == nil {
+			out.Disks = append(out.Disks, query.DiskUse{Server: query.ServerNATS, Disk: natsDisk, Free: uint64(max(free, 0)), Total: uint64(max(all, 0))})
+		}
 	}
 	for i := range out.Inputs {
 		one := &out.Inputs[i]

@@ -658,6 +658,7 @@ export type SQLSchema = {
 
 export type SavedSearch = {
   name?: string;
+  kind?: "" | "charts";
   topics: Array<string>;
   from?: string;
   to?: string;
@@ -827,6 +828,12 @@ export type Status = {
     nats?: string;
     clickhouse?: string;
   };
+  disks: Array<{
+    server: string;
+    disk: string;
+    free_bytes: number;
+    total_bytes: number;
+  }>;
   version: string;
   inputs: Array<{
     input: string;
