@@ -1,9 +1,10 @@
-// An Almanac that is stopped and started again, and one whose engine alone is down, before a page that is not loaded again.
-// The script starts and stops Almanac itself, at one address.
+// An Almanac that is stopped and started again, one whose engine alone is down, and one whose NATS alone is out of reach, before a
+// page that is not loaded again. The script starts and stops Almanac itself, at one address.
 import assert from 'node:assert/strict'
 import {spawn} from 'node:child_process'
 import {existsSync} from 'node:fs'
 import {readdir, readFile} from 'node:fs/promises'
+import net from 'node:net'
 import {join} from 'node:path'
 import {createInterface} from 'node:readline'
 import {declare} from './example.mjs'
@@ -12,8 +13,8 @@ import {at, open, rows, run, send, told, until} from './page.mjs'
 let up
 
 /** start starts Almanac, and returns once it is ready. */
-async function start() {
-  up = spawn(told.program, ['up', '--ports', 'auto', '--http', told.http, '--log-format', 'json', '--data', told.data], {cwd: told.cwd, stdio: ['ignore', 'ignore', 'pipe']})
+async function start(...flags) {
+  up = spawn(told.program, ['up', '--ports', 'auto', '--http', told.http, '--log-format', 'json', '--data', told.data, ...flags], {cwd: told.cwd, stdio: ['ignore', 'ignore', 'pipe']})
   up.ended = new Promise((done) => up.once('exit', done))
   const said = []
   const ready = new Promise((done) => createInterface({input: up.stderr}).on('line', (line) => { said.push(line); if (line.includes('"message":"ready"')) done(true) }))
@@ -47,6 +48,29 @@ function engineDown() {
     }
   })()
   return {async up() { down = false; await killing }}
+}
+
+/** cable is a way to a server that can be cut. */
+async function cable(to) {
+  const {hostname, port} = new URL(to)
+  const ends = new Set()
+  let whole = true
+  const near = net.createServer((a) => {
+    if (!whole) return a.destroy()
+    const b = net.connect(Number(port), hostname)
+    for (const [one, other] of [[a, b], [b, a]]) {
+      ends.add(one)
+      one.on('error', () => other.destroy()).on('close', () => { ends.delete(one); other.destroy() })
+      one.pipe(other)
+    }
+  })
+  await new Promise((done) => near.listen(0, '127.0.0.1', done))
+  return {
+    near: `nats://127.0.0.1:${near.address().port}`,
+    cut() { whole = false; for (const one of ends) one.destroy() },
+    mend() { whole = true },
+    close() { near.close(); for (const one of ends) one.destroy() },
+  }
 }
 
 const banner = (page) => page.getByRole('alert').filter({hasText: 'Almanac does not answer.'})
@@ -107,6 +131,42 @@ const scenarios = {
       return page.getByText('while the engine is down').first().isVisible()
     })
     await stop()
+  },
+  async 'NATS alone away: search says so, Health goes on'() {
+    const way = await cable(told.nats)
+    told.data += '-nats'
+    await start('--nats', way.near, '--events-bytes', '1GiB', '--shards-bytes', '1GiB')
+    await declare('apart', 'log')
+    await send([{service: 'shop', message: 'before NATS was away'}], 'apart')
+    const page = await open(at('search?topic=apart&from=all'))
+    await page.getByText('before NATS was away').first().waitFor()
+    const health = await open(at('health'))
+    await health.getByText('Ready', {exact: true}).waitFor()
+    await health.getByRole('cell', {name: 'EVENTS', exact: true}).waitFor()
+    way.cut()
+    await until(page, 'that NATS is away', async () => {
+      await search(page).click()
+      return page.locator('main').getByText(/NATS does not answer/).first().isVisible()
+    })
+    await health.getByText('Not ready', {exact: true}).waitFor()
+    await health.getByText(/^NATS is away since /).waitFor()
+    await health.getByRole('cell', {name: 'EVENTS', exact: true}).waitFor() // what was read before
+    await health.getByRole('region', {name: 'Disks'}).getByText('ClickHouse').waitFor()
+    await health.getByText(/^This was read .* ago: NATS is away\.$/).waitFor()
+    assert.equal(await banner(health).count(), 0) // Almanac itself answers
+    way.mend()
+    await health.getByText('Ready', {exact: true}).waitFor()
+    await until(page, 'the events', async () => {
+      await search(page).click()
+      return page.getByText('before NATS was away').first().isVisible()
+    })
+    await send([{service: 'shop', message: 'after NATS was away'}], 'apart')
+    await until(page, 'what came since', async () => {
+      await search(page).click()
+      return page.getByText('after NATS was away').first().isVisible()
+    })
+    await stop()
+    way.close()
   },
 }
 

@@ -58,6 +58,7 @@ func TestAway(t *testing.T) {
 	dir := t.TempDir()
 	told["http"], told["cwd"] = embeddedtest.FreeAddress(t), dir
 	told["base"], told["data"] = "http://"+told["http"], filepath.Join(dir, "data")
+	told["nats"] = embeddedtest.Start(t, embeddedtest.WithoutClickHouse()).NATSURL // which the script cuts off
 	drive(t, "away.mjs", told)
 }
 

@@ -1,7 +1,7 @@
 // Charts: what each draws is what the API answers, as numbers; a page of them is an address.
 import assert from 'node:assert/strict'
 import {ask, declare, iso, lines} from './example.mjs'
-import {at, open, run, settled, until} from './page.mjs'
+import {at, open, openAt, run, settled, until} from './page.mjs'
 
 const minute = 60_000
 const begin = Math.floor(Date.now() / (10 * minute)) * 10 * minute - 60 * minute
@@ -129,6 +129,41 @@ const scenarios = {
       await page.getByText(/^(No charts are on this page yet|Choose a topic)\.$/).first().waitFor()
     }
     assert.equal(await page.evaluate(() => ({}).a), undefined)
+  },
+  async 'charts saved under a name, shown to others, replaced and removed'() {
+    const name = 'on call / ' + Date.now().toString(36)
+    const menu = (page) => page.getByRole('dialog', {name: 'Saved charts'})
+    const page = await openAt(`charts?${range}&c=` + charts([logs({title: 'one'}), logs({title: 'two', by: 'service'})]))
+    await page.getByRole('button', {name: 'Saved charts'}).click()
+    await menu(page).getByRole('textbox', {name: 'Save these charts as'}).fill(name)
+    await menu(page).getByRole('button', {name: 'Save', exact: true}).click()
+    await menu(page).getByRole('button', {name: `Remove ${name}`}).waitFor()
+    const held = (await ask('GET', '/v1/searches')).searches.find((s) => s.name === name)
+    assert.deepEqual([held.kind, held.topics, held.where], ['charts', ['chart_logs'], undefined])
+    const other = await openAt('charts?c=none')
+    await other.getByRole('button', {name: 'Saved charts'}).click()
+    assert.ok(await menu(other).getByRole('button', {name: 'Save', exact: true}).isDisabled()) // nothing is shown
+    await menu(other).getByText(name).click()
+    await until(other, 'two charts', async () => (await regions(other).count()) === 2)
+    assert.deepEqual([sum((await numbers(other, 'one')).rows, 1)], [300])
+    assert.ok(other.url().includes('from=20'))
+    // They are not among searches, and a search does not take their name.
+    await page.evaluate(() => (location.hash = '#/search?topic=chart_logs'))
+    await page.getByRole('button', {name: 'Searches'}).click()
+    const searches = page.getByRole('dialog', {name: 'Searches'})
+    await searches.getByRole('textbox', {name: 'Save this search as'}).fill(name)
+    assert.equal(await searches.getByText(name).count(), 0)
+    await searches.getByRole('button', {name: 'Save', exact: true}).click()
+    await searches.getByText(/is saved, and of another kind/).waitFor()
+    await other.getByRole('button', {name: 'Remove two'}).click()
+    await until(other, 'one chart', async () => (await regions(other).count()) === 1)
+    await other.getByRole('button', {name: 'Saved charts'}).click()
+    await menu(other).getByRole('textbox', {name: 'Save these charts as'}).fill(name)
+    await menu(other).getByRole('button', {name: 'Replace'}).click()
+    await until(other, 'one chart that is saved', async () => JSON.parse((await ask('GET', '/v1/searches')).searches.find((s) => s.name === name).shown.c).length === 1)
+    await menu(other).getByRole('button', {name: `Remove ${name}`}).click()
+    await menu(other).getByRole('button', {name: 'Remove', exact: true}).click()
+    await menu(other).getByText('Charts that are saved are listed here').waitFor()
   },
   async 'charts in a narrow window'() {
     const page = await open(at(`charts?${range}&c=` + charts([logs({by: 'level'}), logs({by: 'service', shape: 'area'})])), {viewport: {width: 360, height: 700}})

@@ -88,6 +88,28 @@ const scenarios = {
     const other = await open(await until(page, 'what was copied', () => page.evaluate(() => globalThis.copied)))
     await other.getByRole('complementary', {name: 'Event'}).getByText('look at it').first().waitFor()
   },
+  async 'an event that is not stored is not looked for without end'() {
+    const page = await open('about:blank')
+    await page.clock.install()
+    await page.goto(at(`tail?topic=${topic}s`))
+    await page.getByText('Connected. Waiting for events.').waitFor()
+    let looks = 0
+    let there = false
+    await page.route(/\/events\/20/, (route) => (looks++, there ? route.continue() : route.fulfill({status: 404, json: {error: {code: 'no_event', message: 'there is no such event', request_id: 'x'}}})))
+    await send([{user_id: 'u', message: 'never there'}], topic + 's')
+    await page.getByRole('grid', {name: 'Live events'}).getByText('never there').click()
+    const drawer = page.getByRole('complementary', {name: 'Event'})
+    await drawer.getByText('on its way: not in ClickHouse yet').waitFor()
+    await page.clock.runFor(120_000)
+    await drawer.getByText('not stored yet', {exact: true}).waitFor()
+    assert.equal(looks, 20)
+    await page.clock.runFor(60_000)
+    assert.equal(looks, 20)
+    there = true
+    await drawer.getByRole('button', {name: 'Look again'}).click()
+    await drawer.getByText('stored', {exact: true}).waitFor()
+    assert.equal(looks, 21)
+  },
   async 'a server that hangs: a banner within three seconds'() {
     const net = await between()
     const page = await open('about:blank')

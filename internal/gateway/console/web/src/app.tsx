@@ -96,7 +96,7 @@ export function App(): JSX.Element {
           : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint} />
           : page === 'tail' ? <Tail key={topic.name + address.query['where']} topics={names} topic={topic} where={address.query['where'] ?? ''} />
           : page === 'proof' ? <Proof topics={names} />
-          : page === 'topics' ? <TopicsPage topics={names} />
+          : page === 'topics' ? <TopicsPage topics={names} changed={topics.again} />
           : page === 'erase' ? <Erase topics={names} query={address.query} />
           : page === 'send' ? <Send topic={topic} topics={names} />
           : address.page === '' ? <div class="loading" role="status">{texts.loading}</div>

@@ -8,6 +8,7 @@ import {Problem} from './notice';
 import {Text} from './shown';
 import {texts} from './texts';
 import {bytes, longTime, number} from './time';
+import {Typed} from './typed';
 
 type Reason = DeadReasons['reasons'][number];
 type Done = {text: string; bad: boolean};
@@ -84,7 +85,6 @@ function payload(base64: string): string {
 
 /** Confirm does it once the reason is typed. */
 function Confirm({what, reason, done}: {what: 'retry' | 'drop'; reason: Reason; done: (d: Done) => void}): JSX.Element {
-  const [typed, setTyped] = useState('');
   const [busy, setBusy] = useState('');
   const [error, setError] = useState<Error>();
   const run = async () => {
@@ -106,12 +106,7 @@ function Confirm({what, reason, done}: {what: 'retry' | 'drop'; reason: Reason; 
   };
   return (
     <>
-      <form class="row" onSubmit={(e) => { e.preventDefault(); if (typed === reason.reason && !busy) void run(); }}>
-        <label class="row">{texts.dead.confirm(what, number(reason.letters), reason.reason)}
-          <input value={typed} spellcheck={false} autocomplete="off" onInput={(e) => setTyped(e.currentTarget.value)} />
-        </label>
-        <button class="button small primary" disabled={typed !== reason.reason || !!busy}>{busy || texts.dead.go(what)}</button>
-      </form>
+      <Typed label={texts.dead.confirm(what, number(reason.letters), reason.reason)} word={reason.reason} act={busy || texts.dead.go(what)} kind="small primary" busy={!!busy} run={run} />
       {error && <Problem error={error} />}
     </>
   );

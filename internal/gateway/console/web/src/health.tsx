@@ -83,6 +83,22 @@ export function Health(): JSX.Element {
               </tbody>
             </table>
           </section>
+          <section class="card" aria-label={texts.health.disks}>
+            <h2>{texts.health.disks}</h2>
+            <table>
+              <tbody>
+                {status.disks.map((d) => (
+                  <tr key={d.server + d.disk}>
+                    <td>{d.server}</td>
+                    <td class="faint">{d.disk}</td>
+                    <td class="meter-cell"><meter min={0} max={d.total_bytes} high={d.total_bytes * 0.9} value={d.total_bytes - d.free_bytes} aria-label={`${d.server} ${d.disk}`} /></td>
+                    <td class="n">{texts.health.free(bytes(d.free_bytes), bytes(d.total_bytes))}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+            {!status.disks.length && <p class="faint">{texts.health.unknown}</p>}
+          </section>
           <section class="card">
             <h2>{texts.health.members}</h2>
             <table><tbody>{Object.entries(state?.members ?? {}).map(([role, n]) => <tr key={role}><td>{role}</td><td class={'n' + (n ? '' : ' warned')}>{n}</td></tr>)}</tbody></table>

@@ -9,12 +9,13 @@ import {useKeys} from '../keys';
 import {useLoad} from '../load';
 import {Copy, Empty, Problem} from '../notice';
 import {RangePicker} from '../search/range';
+import {SavedMenu} from '../search/saved';
 import {spanOf} from '../search/span';
 import {texts} from '../texts';
 import {instant} from '../time';
 import {Card} from './card';
 import type {Range} from './data';
-import {type Chart, chart, keepCharts, last, maxCharts, read, type Source, sources, written} from './spec';
+import {type Chart, chart, keepCharts, last, maxCharts, read, type Source, sources, topicsOf, written} from './spec';
 
 export function Charts({topics, query}: {topics: Topic[]; query: Record<string, string>}): JSX.Element {
   const from = query['from'] ?? '-4h';
@@ -61,6 +62,7 @@ export function Charts({topics, query}: {topics: Topic[]; query: Record<string, 
           <Copy label={texts.event.link} text={() => location.href} />
           <button class="button" onClick={() => setRound(round + 1)}>{texts.charts.again}</button>
           <RangePicker from={from} to={to} />
+          <SavedMenu kind="charts" now={{topics: topicsOf(charts), from, to, where: ''}} query={charts.length ? query : {}} />
         </span>
       </div>
       {!charts.length ? <Empty title={texts.charts.none} hint={texts.charts.noneHint} />

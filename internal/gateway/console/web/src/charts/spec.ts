@@ -43,6 +43,9 @@ export function read(text: string): Chart[] {
   });
 }
 
+/** topicsOf are the topics that charts read; none where one may read any of them. */
+export const topicsOf = (charts: Chart[]) => (charts.every((c) => c.topic && c.source !== 'sql') ? [...new Set(charts.map((c) => c.topic))] : []);
+
 const key = 'almanac-charts';
 
 /** last are the charts that this tab showed last, so that a search is added to them. */

@@ -7,11 +7,11 @@ import {Problem} from '../notice';
 import {Text} from '../shown';
 import {texts} from '../texts';
 import {number} from '../time';
+import {Typed} from '../typed';
 
 type Props = {requests: EraseRequest[]; rows: number; begun: (erasures: string[]) => void};
 
 export function Confirm({requests, rows, begun}: Props): JSX.Element {
-  const [typed, setTyped] = useState('');
   const [began, setBegan] = useState<string[]>([]);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Error>();
@@ -34,12 +34,7 @@ export function Confirm({requests, rows, begun}: Props): JSX.Element {
   };
   return (
     <>
-      <form class="row confirm" onSubmit={(e) => { e.preventDefault(); if (typed === word && !busy) void run(); }}>
-        <label class="row"><span>{texts.erase.confirm(number(rows))} <Text text={word} line /></span>
-          <input value={typed} class="mono" spellcheck={false} autocomplete="off" onInput={(e) => setTyped(e.currentTarget.value)} />
-        </label>
-        <button class="button danger" disabled={typed !== word || busy}>{texts.erase.go}</button>
-      </form>
+      <Typed label={<>{texts.erase.confirm(number(rows))} <Text text={word} line /></>} word={word} act={texts.erase.go} kind="danger" busy={busy} run={run} />
       {error && <Problem error={error} />}
     </>
   );

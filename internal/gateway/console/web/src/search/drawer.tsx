@@ -26,7 +26,7 @@ type Props = {
 
 export function Drawer({topic, event, columns, add, close, open}: Props): JSX.Element {
   const level = textOf(event['level']);
-  const place = usePlace(topic.name, event);
+  const {place, again} = usePlace(topic.name, event);
   return (
     <aside class="drawer" aria-label={texts.event.name}>
       <header>
@@ -62,7 +62,7 @@ export function Drawer({topic, event, columns, add, close, open}: Props): JSX.El
           <div><dt>{texts.event.id}</dt><dd><code><Text text={event.id} line /></code></dd></div>
           <div><dt>{texts.event.month}</dt><dd>{textOf(place['month'])}</dd></div>
           <div><dt>{texts.event.shard}</dt><dd><code>{textOf(place['shard'])}</code></dd></div>
-          <div><dt>{texts.event.pos}</dt><dd>{isStored(place) ? <>{textOf(place['pos'])} <span class="good">{texts.event.stored}</span></> : <span class="warned">{texts.event.onItsWay}</span>}</dd></div>
+          <div><dt>{texts.event.pos}</dt><dd>{isStored(place) ? <>{textOf(place['pos'])} <span class="good">{texts.event.stored}</span></> : again ? <><span class="warned">{texts.event.notYet}</span> <button class="button small" onClick={again}>{texts.event.lookAgain}</button></> : <span class="warned">{texts.event.onItsWay}</span>}</dd></div>
         </dl>
         <AroundList topic={topic} event={event} open={open} />
       </div>
@@ -74,26 +74,35 @@ export function Drawer({topic, event, columns, add, close, open}: Props): JSX.El
 const link = (topic: Topic, event: Row) => (event['_pos'] === undefined ? location.href : location.href.replace(/#.*/, '') + write({page: 'search', query: {topic: topic.name, from: 'all', event: keyOf(event)}}));
 
 const lookAgain = 3000; // milliseconds
+const mostLooks = 20; // a minute: what takes longer is told of by Health
 
 /** isStored goes by the position of what was searched for: 0 is on its way. An event of a tail has its position before it is stored. */
 const isStored = (e: Row) => e['_pos'] === undefined && Number(e['pos']) > 0;
 
-/** usePlace is where an event is. One that was not stored when it was read is looked for until it is. */
-function usePlace(topic: string, event: Row): Row {
+/** usePlace is where an event is. One that was not stored when it was read is looked for until it is, and after so many looks only when asked to. */
+function usePlace(topic: string, event: Row): {place: Row; again?: () => void} {
   const [found, set] = useState<Row>();
+  const [round, setRound] = useState(0);
+  const [over, setOver] = useState(false);
   const place = found ?? event;
   useEffect(() => {
+    setOver(false);
     if (isStored(place)) return;
     const stop = new AbortController();
-    const look = () => void get<Row>(eventPath(topic, event.ts, event.id), {}, stop.signal).then(set, () => undefined);
-    if (!found) look();
+    let looks = 0;
+    const look = () => {
+      if (looks++ < mostLooks) return void get<Row>(eventPath(topic, event.ts, event.id), {}, stop.signal).then(set, () => undefined);
+      clearInterval(timer);
+      setOver(true);
+    };
     const timer = setInterval(look, lookAgain);
+    look();
     return () => {
       stop.abort();
       clearInterval(timer);
     };
-  }, [isStored(place)]);
-  return place;
+  }, [isStored(place), round]);
+  return {place, again: over ? () => setRound(round + 1) : undefined};
 }
 
 function Value({text}: {text: string}): JSX.Element {

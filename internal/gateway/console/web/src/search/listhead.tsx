@@ -34,7 +34,8 @@ export function ListHead({topics, asked, shown, count, busy, columns, wrap, setW
       <span class="row end">
         <FieldPicker label={texts.list.addColumn} topic={topics[0]!} has={columns.map((c) => c.name)} range={asked} pick={(name) => showColumns(withColumn(columns, name))} />
         <button class={'ghost' + (wrap ? ' on' : '')} aria-pressed={wrap} onClick={() => setWrap(!wrap)}>{texts.list.wrap}</button>
-        <ExportMenu topics={topics} asked={asked} />
+        <Export topics={topics} asked={asked} as="ndjson" />
+        <Export topics={topics} asked={asked} as="csv" />
       </span>
     </div>
   );
@@ -45,8 +46,10 @@ const countText = (shown: number, all: number | undefined) => (all === undefined
 
 const maxExport = 256 << 20; // bytes that are gathered before they are saved
 
-/** ExportMenu saves all that matches, page by page, as NDJSON, a file for each topic. */
-function ExportMenu({topics, asked}: {topics: Topic[]; asked: Props['asked']}): JSX.Element {
+const medias = {ndjson: 'application/x-ndjson', csv: 'text/csv'};
+
+/** Export saves all that matches, page by page, a file for each topic. */
+function Export({topics, asked, as}: {topics: Topic[]; asked: Props['asked']; as: 'ndjson' | 'csv'}): JSX.Element {
   const [progress, set] = useState('');
   const [stop, setStop] = useState<AbortController>();
   const run = async () => {
@@ -58,15 +61,16 @@ function ExportMenu({topics, asked}: {topics: Topic[]; asked: Props['asked']}): 
       for (const topic of topics) {
         const parts: Blob[] = [];
         for (let cursor = ''; ;) {
-          const answer = await ask(topicPath(topic.name, 'events'), {...asked, limit: 1000, cursor}, {headers: {Accept: 'application/x-ndjson'}, signal: own.signal});
-          const part = await answer.blob();
+          const answer = await ask(topicPath(topic.name, 'events'), {...asked, limit: 1000, cursor}, {headers: {Accept: medias[as]}, signal: own.signal});
+          // Each page of CSV begins with the names, which have no line of their own in them.
+          const part = as === 'csv' && parts.length ? new Blob([(await answer.text()).replace(/^.*\n/, '')]) : await answer.blob();
           parts.push(part);
           size += part.size;
           cursor = answer.headers.get('Almanac-Cursor') ?? '';
           set(`${(size / 1e6).toFixed(1)} MB`);
           if (!cursor || size > maxExport) break;
         }
-        save(new Blob(parts), topic.name + '.ndjson');
+        save(new Blob(parts), `${topic.name}.${as}`);
       }
       set(size > maxExport ? texts.list.full : '');
     } catch (e) {
@@ -75,5 +79,6 @@ function ExportMenu({topics, asked}: {topics: Topic[]; asked: Props['asked']}): 
       setStop(undefined);
     }
   };
-  return <button class="ghost" title={texts.list.exportHint} onClick={run}>{stop ? `${progress} \u2715` : progress || texts.list.export}</button>;
+  const [name, hint] = as === 'csv' ? [texts.list.exportCSV, texts.list.exportCSVHint] : [texts.list.export, texts.list.exportHint];
+  return <button class="ghost" title={hint} onClick={run}>{stop ? `${progress} \u2715` : progress || name}</button>;
 }

@@ -1,4 +1,4 @@
-// Searches under a name, which all see who may read their topics, and recent ones, which this browser alone has.
+// Searches and charts under a name, which all see who may read their topics, and recent searches, which this browser alone has.
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import {go} from '../address';
@@ -11,22 +11,25 @@ import {plain, Text} from '../shown';
 import {texts} from '../texts';
 import {forgetRecent, type Kept, recent} from './recent';
 
-/** What of the address says how a search is shown. */
-const shownBy = ['by', 'cols', 'widths', 'facets', 'wrap'];
+type Kind = '' | 'charts';
+type Props = {kind: Kind; now: Kept; query: Record<string, string>};
 
-export function SavedMenu({now, query}: {now: Kept; query: Record<string, string>}): JSX.Element {
+/** What of the address says how a search is shown, and which charts. */
+const shownBy = {'': ['by', 'cols', 'widths', 'facets', 'wrap'], charts: ['c']};
+
+export function SavedMenu(of: Props): JSX.Element {
   const {open, setOpen, box} = usePopover();
   return (
     <div class="range saved" ref={box}>
-      <button class="button" aria-haspopup="dialog" aria-expanded={open} onClick={() => setOpen(!open)}>{texts.saved.name} <span aria-hidden="true" class="caret">{'\u25be'}</span></button>
-      {open && <Menu now={now} query={query} close={() => setOpen(false)} />}
+      <button class="button" aria-haspopup="dialog" aria-expanded={open} onClick={() => setOpen(!open)}>{texts.saved.names[of.kind]} <span aria-hidden="true" class="caret">{'\u25be'}</span></button>
+      {open && <Menu {...of} close={() => setOpen(false)} />}
     </div>
   );
 }
 
-function Menu({now, query, close}: {now: Kept; query: Record<string, string>; close: () => void}): JSX.Element {
+function Menu({kind, now, query, close}: Props & {close: () => void}): JSX.Element {
   const all = useLoad('searches', (signal) => get<SavedSearches>('v1/searches', {}, signal));
-  const [latest, setLatest] = useState(recent());
+  const [latest, setLatest] = useState(kind ? [] : recent());
   const [name, setName] = useState('');
   const [removing, setRemoving] = useState('');
   const [error, setError] = useState<Error>();
@@ -34,21 +37,21 @@ function Menu({now, query, close}: {now: Kept; query: Record<string, string>; cl
   const change = (f: () => Promise<unknown>) => f().then(() => { setError(undefined); setRemoving(''); all.again(); }, setError);
   const show = (one: Kept, shown: Record<string, string> = {}) => {
     close();
-    const view = Object.fromEntries(shownBy.map((n) => [n, shown[n] ?? '']));
-    go({query: {...view, topic: one.topics.join(','), from: one.from, to: one.to, where: one.where, event: ''}});
+    const view = Object.fromEntries(shownBy[kind].map((n) => [n, shown[n] ?? '']));
+    go({query: {...view, from: one.from, to: one.to, ...(kind ? {} : {topic: one.topics.join(','), where: one.where, event: ''})}});
   };
   const save = (e: Event) => {
     e.preventDefault();
-    const shown = Object.fromEntries(shownBy.flatMap((n) => (query[n] ? [[n, query[n]!]] : [])));
-    void change(() => ask(path(name.trim()), {}, {method: 'PUT', body: JSON.stringify({...now, shown}), headers: {'Content-Type': 'application/json'}}).then(() => setName('')));
+    const shown = Object.fromEntries(shownBy[kind].flatMap((n) => (query[n] ? [[n, query[n]!]] : [])));
+    void change(() => ask(path(name.trim()), {}, {method: 'PUT', body: JSON.stringify({...now, kind, shown}), headers: {'Content-Type': 'application/json'}}).then(() => setName('')));
   };
-  const saved = (all.value?.searches ?? []).map((s) => ({...s, name: s.name ?? ''}));
+  const saved = (all.value?.searches ?? []).filter((s) => (s.kind ?? '') === kind).map((s) => ({...s, name: s.name ?? ''}));
   const there = saved.some((s) => s.name === name.trim());
   return (
-    <div class="popover menu" role="dialog" aria-label={texts.saved.name}>
+    <div class="popover menu" role="dialog" aria-label={texts.saved.names[kind]}>
       <form class="row" onSubmit={save}>
-        <input aria-label={texts.saved.as} placeholder={texts.saved.as} value={name} maxLength={120} autocomplete="off" onInput={(e) => setName(e.currentTarget.value)} />
-        <button class="button primary" disabled={!name.trim()}>{there ? texts.saved.replace : texts.saved.save}</button>
+        <input aria-label={texts.saved.as[kind]} placeholder={texts.saved.as[kind]} value={name} maxLength={120} autocomplete="off" onInput={(e) => setName(e.currentTarget.value)} />
+        <button class="button primary" disabled={!name.trim() || (!!kind && !query['c'])}>{there ? texts.saved.replace : texts.saved.save}</button>
       </form>
       {error && <Problem error={error} again={() => setError(undefined)} />}
       {all.error && !all.value && <p class="faint"><Text text={all.error.message} line /></p>}
@@ -67,7 +70,7 @@ function Menu({now, query, close}: {now: Kept; query: Record<string, string>; cl
       <ul>
         {latest.map((one) => <li key={described(one)}><button class="ghost entry" onClick={() => show(one)}><span class="mono"><Text text={one.where} line /></span><small>{one.topics.join(', ')}</small></button></li>)}
       </ul>
-      {!latest.length && all.value && !saved.length && <p class="faint">{texts.saved.none}</p>}
+      {!latest.length && all.value && !saved.length && <p class="faint">{texts.saved.none[kind]}</p>}
     </div>
   );
 }

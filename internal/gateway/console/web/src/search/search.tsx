@@ -107,7 +107,7 @@ export function Search({all, topics, query}: Props): JSX.Element {
         <TopicsPicker topics={all} chosen={topics} />
         <FilterBar input={bar} topic={topic} where={where} range={asked} wrong={wrong} run={(text) => (text === where ? run() : go({query: {where: text, event: ''}}))} />
         <RangePicker from={from} to={to} />
-        <SavedMenu now={{topics: names, from, to, where}} query={query} />
+        <SavedMenu kind="" now={{topics: names, from, to, where}} query={query} />
         <button class="button primary" onClick={run} disabled={events.busy}>{texts.filter.run}</button>
       </div>
       <HistogramView data={bars.value} busy={bars.busy} error={wrong || events.error ? undefined : bars.error} again={bars.again} by={by} topics={topics} start={start} end={end}

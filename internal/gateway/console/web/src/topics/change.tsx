@@ -1,0 +1,83 @@
+// A topic is changed: what is to be otherwise, what that would do, and then that it is done.
+import type {JSX} from 'preact';
+import {useState} from 'preact/hooks';
+import type {Topic, TopicPlan, TopicRequest} from '../api';
+import {ask, get} from '../client';
+import {Problem} from '../notice';
+import {Text} from '../shown';
+import {texts} from '../texts';
+import {Typed} from '../typed';
+import {Effect} from './effect';
+import {wanted} from './wanted';
+
+/** Planned is what was asked for, the topic as it was then, and what that would do, or did. */
+type Planned = {want: TopicRequest; was: Topic; plan: TopicPlan; done?: boolean};
+
+const w = texts.topicsPage;
+
+export function Change({topic: t, changed}: {topic: Topic; changed: () => void}): JSX.Element {
+  const [planned, setPlanned] = useState<Planned>();
+  const [error, setError] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const path = 'v1/topics/' + encodeURIComponent(t.name);
+  const put = async (want: TopicRequest, query: Record<string, string>) =>
+    (await (await ask(path, query, {method: 'PUT', body: JSON.stringify(want), headers: {'Content-Type': 'application/json'}})).json()) as TopicPlan;
+  const during = async (f: () => Promise<void>) => {
+    setBusy(true);
+    setError(undefined);
+    await f().catch(setError);
+    setBusy(false);
+  };
+  const look = (e: Event) => {
+    e.preventDefault();
+    const form = new FormData(e.currentTarget as HTMLFormElement);
+    void during(async () => {
+      setPlanned(undefined);
+      const was = await get<Topic>(path); // another may have changed it since the page was loaded: that differs too, and is shown
+      const want = wanted(was, form);
+      setPlanned({want, was, plan: await put(want, {dry_run: 'true'})});
+    });
+  };
+  const apply = ({want, was}: Planned, query: Record<string, string>) => during(async () => {
+    setPlanned({want, was, plan: await put(want, query), done: true});
+    changed();
+  });
+  const text = (label: string, name: string, value: number | string | undefined, hint?: string) => (
+    <label>{label}<input name={name} defaultValue={String(value || '')} placeholder={hint} inputMode={hint ? undefined : 'numeric'} spellcheck={false} autocomplete="off" /></label>
+  );
+  const lines = (label: string, name: string, value: string[], hint: string) => (
+    <label>{label}<textarea name={name} rows={Math.min(value.length + 1, 8)} class="mono" defaultValue={value.join('\n')} placeholder={hint} spellcheck={false} autocomplete="off" /></label>
+  );
+  const loses = (planned?.plan.loss ?? []).length > 0;
+  return (
+    <>
+      <form class="asked" key={JSON.stringify(t)} aria-label={w.changeOf(t.name)} onSubmit={look} onInput={() => { setPlanned(undefined); setError(undefined); }}>
+        <div class="pairs even">
+          {text(w.keepDays, 'keep', t.keep_days)}
+          {text(w.clearAfter, 'after', t.anonymise?.after_days)}
+          {text(w.clearFields, 'clear', t.anonymise?.fields?.join(', '), w.usual)}
+          {text(w.coldAfter, 'cold', t.cold_after_days)}
+          {text(w.freshFor, 'fresh', (t.sql_fresh ?? 0) / 1e9)}
+          {text(w.rotateRows, 'rows', t.rotate.rows)}
+          {text(w.rotateBytes, 'bytes', t.rotate.bytes)}
+          {text(w.rotateSpan, 'span', t.rotate.span / 1e9)}
+        </div>
+        <div class="pairs even">
+          {lines(w.rules, 'pii', (t.pii ?? []).map((p) => `${p.field}: ${p.rule}${p.grid ? ' ' + p.grid : ''}`), w.rulesHint)}
+          {lines(w.more, 'fields', [], w.moreHint)}
+        </div>
+        <div><button class="button primary" disabled={busy}>{w.look}</button></div>
+      </form>
+      {error && <Problem error={error} />}
+      {planned && (
+        <section class="shard-card" aria-label={w.effect(t.name)}>
+          <p role="status"><b>{planned.plan.topic} {planned.plan.did}</b></p>
+          <Effect was={planned.was} plan={planned.plan} />
+          {planned.done || planned.plan.did === 'would stay unchanged' ? null
+            : loses ? <Typed label={<>{w.confirm} <Text text={t.name} line /></>} word={t.name} act={w.apply} kind="danger" busy={busy} run={() => apply(planned, {yes: 'true'})} />
+            : <button class="button primary" disabled={busy} onClick={() => apply(planned, {})}>{w.apply}</button>}
+        </section>
+      )}
+    </>
+  );
+}
