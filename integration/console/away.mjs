@@ -146,7 +146,7 @@ const scenarios = {
     way.cut()
     await until(page, 'that NATS is away', async () => {
       await search(page).click()
-      return page.locator('main').getByText(/NATS does not answer/).first().isVisible()
+      return page.locator('main').getByText(/NATS did not answer completely|NATS does not answer|connection to NATS/).first().isVisible()
     })
     await health.getByText('Not ready', {exact: true}).waitFor()
     await health.getByText(/^NATS is away since /).waitFor()

@@ -44,6 +44,13 @@ export const pages = {
   proof: ['proof', proven],
   erase: ['erase', counted],
   topics: ['topics'],
+  change: ['topics', async (page) => {
+    await page.getByRole('button', {name: 'Change shop', exact: true}).click()
+    const form = page.getByRole('form', {name: 'Change shop'})
+    await form.getByRole('textbox', {name: 'keep for days'}).fill('30')
+    await form.getByRole('button', {name: 'What would this do?'}).click()
+    await page.getByText('would be changed').waitFor()
+  }],
   health: ['health'],
   send: ['send'],
   charts: ['charts?from=-2h&c=' + charts],
