@@ -151,7 +151,7 @@ const scenarios = {
     await health.getByText('Not ready', {exact: true}).waitFor()
     await health.getByText(/^NATS is away since /).waitFor()
     await health.getByRole('cell', {name: 'EVENTS', exact: true}).waitFor() // what was read before
-    await health.getByRole('region', {name: 'Disks'}).getByText('ClickHouse').waitFor()
+    await health.getByRole('table', {name: 'Disks'}).getByText('ClickHouse').waitFor()
     await health.getByText(/^This was read .* ago: NATS is away\.$/).waitFor()
     assert.equal(await banner(health).count(), 0) // Almanac itself answers
     way.mend()

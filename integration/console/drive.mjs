@@ -272,7 +272,7 @@ const scenarios = {
     await page.getByText('Ready', {exact: true}).waitFor()
     await page.getByRole('cell', {name: 'EVENTS', exact: true}).waitFor()
     await page.getByRole('cell', {name: 'router'}).waitFor()
-    for (const server of ['NATS', 'ClickHouse']) await page.getByRole('region', {name: 'Disks'}).getByRole('row').filter({hasText: server}).getByText(/^[\d.]+ [KMGTP]?B free of [\d.]+ [KMGTP]?B$/).waitFor()
+    for (const server of ['NATS', 'ClickHouse']) await page.getByRole('table', {name: 'Disks'}).getByRole('row').filter({hasText: server}).getByText(/^[\d.]+ [KMGTP]?B free of [\d.]+ [KMGTP]?B$/).waitFor()
     await page.getByText(/^Almanac \S+ · NATS \d\S* · ClickHouse \d\S*$/).waitFor()
     await page.getByRole('region', {name: 'Inputs'}).getByRole('row').filter({hasText: 'app'}).getByText(/ ago$/).waitFor()
     await page.getByRole('region', {name: 'Alerts'}).getByText('No rules are declared.').waitFor()

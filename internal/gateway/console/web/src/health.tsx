@@ -77,22 +77,20 @@ export function Health(): JSX.Element {
                     <td>{s.stream}</td>
                     <td class="meter-cell"><meter min={0} max={s.limit_bytes || 1} high={(s.limit_bytes || 1) * 0.8} value={s.limit_bytes ? s.bytes : 0} aria-label={s.stream} /></td>
                     <td class="n">{bytes(s.bytes)}{s.limit_bytes ? ` ${texts.health.limit} ${bytes(s.limit_bytes)}` : ''}</td>
-                    <td class="n faint">{number(s.messages)} {texts.health.messages}</td>
+                    <td class="n faint wide-only">{number(s.messages)} {texts.health.messages}</td>
                   </tr>
                 ))}
               </tbody>
             </table>
-          </section>
-          <section class="card" aria-label={texts.health.disks}>
             <h2>{texts.health.disks}</h2>
-            <table>
+            <table aria-label={texts.health.disks}>
               <tbody>
                 {status.disks.map((d) => (
                   <tr key={d.server + d.disk}>
                     <td>{d.server}</td>
-                    <td class="faint">{d.disk}</td>
                     <td class="meter-cell"><meter min={0} max={d.total_bytes} high={d.total_bytes * 0.9} value={d.total_bytes - d.free_bytes} aria-label={`${d.server} ${d.disk}`} /></td>
                     <td class="n">{texts.health.free(bytes(d.free_bytes), bytes(d.total_bytes))}</td>
+                    <td class="n faint wide-only">{d.disk}</td>
                   </tr>
                 ))}
               </tbody>

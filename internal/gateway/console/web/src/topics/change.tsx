@@ -46,7 +46,7 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
     <label>{label}<input name={name} defaultValue={String(value || '')} placeholder={hint} inputMode={hint ? undefined : 'numeric'} spellcheck={false} autocomplete="off" /></label>
   );
   const lines = (label: string, name: string, value: string[], hint: string) => (
-    <label>{label}<textarea name={name} rows={Math.min(value.length + 1, 8)} class="mono" defaultValue={value.join('\n')} placeholder={hint} spellcheck={false} autocomplete="off" /></label>
+    <label>{label}<textarea name={name} rows={Math.min(Math.max(value.length + 1, 2), 8)} class="mono" defaultValue={value.join('\n')} placeholder={hint} spellcheck={false} autocomplete="off" /></label>
   );
   const loses = (planned?.plan.loss ?? []).length > 0;
   return (
@@ -62,7 +62,7 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
           {text(w.rotateBytes, 'bytes', t.rotate.bytes)}
           {text(w.rotateSpan, 'span', t.rotate.span / 1e9)}
         </div>
-        <div class="pairs even">
+        <div class="pairs halves">
           {lines(w.rules, 'pii', (t.pii ?? []).map((p) => `${p.field}: ${p.rule}${p.grid ? ' ' + p.grid : ''}`), w.rulesHint)}
           {lines(w.more, 'fields', [], w.moreHint)}
         </div>

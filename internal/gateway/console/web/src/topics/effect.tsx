@@ -24,7 +24,7 @@ export function Effect({was, plan}: {was: Topic; plan: TopicPlan}): JSX.Element 
       {(plan.loss ?? []).map((l) => <p key={l.step} class="bad">{w.loss(l.step, number(l.rows), number(l.shards), bytes(l.bytes), longTime(Date.parse(l.from)))}{l.exact ? '' : ' ' + w.aboutNow}</p>)}
       {(plan.sooner ?? []).length > 0 && (
         <details>
-          <summary>{w.sooner(number(plan.sooner!.length))}</summary>
+          <summary>{w.sooner}</summary>
           <div class="scrolled"><table><tbody>{plan.sooner!.map((s) => <tr key={s.shard + s.step}><td><code>{s.shard}</code></td><td>{s.step}</td><td class="nowrap">{longTime(Date.parse(s.at))}</td><td class="n">{number(s.rows)} {texts.proof.rows}</td></tr>)}</tbody></table></div>
         </details>
       )}
