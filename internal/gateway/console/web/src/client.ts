@@ -73,8 +73,8 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
   return parse(await (await ask(path, query, {signal})).text()) as T;
 }
 
-export async function post<T>(path: string, query: Query = {}, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const init: RequestInit = {method: 'POST', signal};
+export async function post<T>(path: string, query: Query = {}, body?: unknown, method = 'POST'): Promise<T> {
+  const init: RequestInit = {method};
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers = {'Content-Type': 'application/json'};

@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import {go} from '../address';
 import type {SavedSearch, SavedSearches} from '../api';
-import {ask, get} from '../client';
+import {ask, get, post} from '../client';
 import {useLoad} from '../load';
 import {Problem} from '../notice';
 import {usePopover} from '../popover';
@@ -43,7 +43,7 @@ function Menu({kind, now, query, close}: Props & {close: () => void}): JSX.Eleme
   const save = (e: Event) => {
     e.preventDefault();
     const shown = Object.fromEntries(shownBy[kind].flatMap((n) => (query[n] ? [[n, query[n]!]] : [])));
-    void change(() => ask(path(name.trim()), {}, {method: 'PUT', body: JSON.stringify({...now, kind, shown}), headers: {'Content-Type': 'application/json'}}).then(() => setName('')));
+    void change(() => post(path(name.trim()), {}, {...now, kind, shown}, 'PUT').then(() => setName('')));
   };
   const saved = (all.value?.searches ?? []).filter((s) => (s.kind ?? '') === kind).map((s) => ({...s, name: s.name ?? ''}));
   const there = saved.some((s) => s.name === name.trim());

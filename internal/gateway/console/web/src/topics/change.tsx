@@ -2,7 +2,7 @@
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
 import type {Topic, TopicPlan, TopicRequest} from '../api';
-import {ask, get} from '../client';
+import {get, post} from '../client';
 import {Problem} from '../notice';
 import {Text} from '../shown';
 import {texts} from '../texts';
@@ -20,8 +20,7 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const path = 'v1/topics/' + encodeURIComponent(t.name);
-  const put = async (want: TopicRequest, query: Record<string, string>) =>
-    (await (await ask(path, query, {method: 'PUT', body: JSON.stringify(want), headers: {'Content-Type': 'application/json'}})).json()) as TopicPlan;
+  const put = (want: TopicRequest, query: Record<string, string>) => post<TopicPlan>(path, query, want, 'PUT');
   const during = async (f: () => Promise<void>) => {
     setBusy(true);
     setError(undefined);
