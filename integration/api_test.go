@@ -121,7 +121,7 @@ func readsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.get("/v1/topics/app/values?"+span+"&field=user_id&prefix=u-&limit=3"), `"value":"u-0","count":10`)
 	holds(t, c.get("/v1/shards?topic=app&month=2026-11"), `"status":"active"`)
 	holds(t, c.get("/v1/lag?topic=app"), `"unrouted":0`)
-	holds(t, c.get("/v1/status"), `"away":[]`, `"topic":"app"`, `"state_at"`, `"limit_bytes"`, `"clickhouse":"2`, `"nats":"2`, `"disks":[{"server":"ClickHouse","disk":"default","free_bytes":`, `"inputs":[{"input":"lines","topic":"app","last_event":"`, `"events":33,"events_per_second":`)
+	holds(t, c.get("/v1/status"), `"away":[]`, `"topic":"app"`, `"state_at"`, `"limit_bytes"`, `"clickhouse":"2`, `"nats":"2`, `"disks":[{"server":"ClickHouse","disk":"`, `"disk":"default","free_bytes":`, `"inputs":[{"input":"lines","topic":"app","last_event":"`, `"events":33,"events_per_second":`)
 	holds(t, c.send(404, "GET", "/v1/verify?topic=app", ""), `"code":"no_proof"`)
 	holds(t, c.send(200, "POST", "/v1/verify?topic=app", ""), `"ok":true`)
 	holds(t, c.get("/v1/verify?topic=app"), `"ok":true`)
