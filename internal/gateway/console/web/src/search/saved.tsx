@@ -34,7 +34,11 @@ function Menu({kind, now, query, close}: Props & {close: () => void}): JSX.Eleme
   const [removing, setRemoving] = useState('');
   const [error, setError] = useState<Error>();
   const path = (of: string) => `v1/searches/${encodeURIComponent(of)}`;
-  const change = (f: () => Promise<unknown>) => f().then(() => { setError(undefined); setRemoving(''); all.again(); }, setError);
+  const [busy, setBusy] = useState(false); // one change after the other: they may overtake each other on their way
+  const change = (f: () => Promise<unknown>) => {
+    setBusy(true);
+    return f().then(() => { setError(undefined); all.again(); }, setError).finally(() => setBusy(false));
+  };
   const show = (one: Kept, shown: Record<string, string> = {}) => {
     close();
     const view = Object.fromEntries(shownBy[kind].map((n) => [n, shown[n] ?? '']));
@@ -51,7 +55,7 @@ function Menu({kind, now, query, close}: Props & {close: () => void}): JSX.Eleme
     <div class="popover menu" role="dialog" aria-label={texts.saved.names[kind]}>
       <form class="row" onSubmit={save}>
         <input aria-label={texts.saved.as[kind]} placeholder={texts.saved.as[kind]} value={name} maxLength={120} autocomplete="off" onInput={(e) => setName(e.currentTarget.value)} />
-        <button class="button primary" disabled={!name.trim() || (!!kind && !query['c'])}>{there ? texts.saved.replace : texts.saved.save}</button>
+        <button class="button primary" disabled={busy || !name.trim() || (!!kind && !query['c'])}>{there ? texts.saved.replace : texts.saved.save}</button>
       </form>
       {error && <Problem error={error} again={() => setError(undefined)} />}
       {all.error && !all.value && <p class="faint"><Text text={all.error.message} line /></p>}
@@ -61,7 +65,7 @@ function Menu({kind, now, query, close}: Props & {close: () => void}): JSX.Eleme
           <li key={s.name}>
             <button class="ghost entry" title={plain(described(kept(s)))} onClick={() => show(kept(s), s.shown)}><Text text={s.name} line /><small><Text text={described(kept(s))} line /></small></button>
             {removing === s.name
-              ? <button class="button small danger" onClick={() => change(() => ask(path(s.name), {}, {method: 'DELETE'}))}>{texts.saved.sure}</button>
+              ? <button class="button small danger" disabled={busy} onClick={() => change(() => ask(path(s.name), {}, {method: 'DELETE'}).then(() => setRemoving('')))}>{texts.saved.sure}</button>
               : <button class="ghost small" aria-label={texts.saved.remove(s.name)} onClick={() => setRemoving(s.name)}>{'\u2715'}</button>}
           </li>
         ))}
