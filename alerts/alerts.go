@@ -275,7 +275,7 @@ func (a *Alerts) List(ctx context.Context) (*Overview, error) {
 			of(jobs[i].ID).UpTo = time.Unix(0, s.Decided).UTC()
 		}
 	}
-	read, err := events.Of(ctx, a.reader, named)
+	read, err := events.ByKey(ctx, a.reader, named)
 	if err != nil {
 		return nil, err
 	}

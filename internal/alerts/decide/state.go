@@ -36,6 +36,8 @@ type Notice struct {
 	Topic string `json:"topic"`
 	Group string `json:"group"`
 	Rule  string `json:"rule"`
+	// Sum is what the rule meant.
+	Sum string `json:"sum,omitempty"`
 	// Was is the key of the alert's transition before; empty: it was inactive.
 	Was string `json:"was,omitempty"`
 	// By is the field that the rule groups by, or BySeries, and Value what it is of this alert.

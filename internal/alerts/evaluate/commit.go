@@ -29,6 +29,14 @@ func named(n *decide.Notice) int {
 	return len(text) + alertBytes
 }
 
+// bytesOf is how many bytes alerts have there.
+func bytesOf(all []decide.Named) (n int) {
+	for i := range all {
+		n += named(&decide.Notice{Group: all[i].Group, Rule: all[i].Rule})
+	}
+	return n
+}
+
 // alertBytes is what an alert has beside its names: a key of 26, a sum of 64, a state, three times of 19 and the words of JSON.
 const alertBytes = 260
 
@@ -132,10 +140,7 @@ func (r *run) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.bytes = 0
-	for i := range r.state.Alerts {
-		r.bytes += named(&decide.Notice{Group: r.state.Alerts[i].Group, Rule: r.state.Alerts[i].Rule})
-	}
+	r.bytes = bytesOf(r.state.Alerts)
 	r.job.State, r.job.UpdatedAt = text, time.Now().UTC()
 	if err := r.e.cfg.Registry.SaveJob(ctx, &r.job); err != nil {
 		return err

@@ -85,8 +85,16 @@ func (o *outlet) close() {
 	o.closeCalls(tm)
 }
 
-// deliver stores a transition's event, and makes the timers that tell receivers of it.
-func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
+// deliver stores a transition's event, and has receivers told of it.
+func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) error {
+	if err := e.publish(ctx, n); err != nil {
+		return err
+	}
+	return e.tell(ctx, n, false)
+}
+
+// publish stores a transition's event.
+func (e *Evaluator) publish(ctx context.Context, n *decide.Notice) error {
 	ev, err := events.Event(n)
 	if err != nil {
 		return err
@@ -104,6 +112,11 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 		}
 		return fmt.Errorf("alerts: storing that %s is %s: %w", n.Rule, n.To, err)
 	}
+	return nil
+}
+
+// tell makes the timers that tell receivers of a transition: with missing, those alone that are not there, be they over.
+func (e *Evaluator) tell(ctx context.Context, n *decide.Notice, missing bool) error {
 	if !n.Tells() || len(n.Calls) == 0 {
 		return nil
 	}
@@ -112,6 +125,13 @@ func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) (err error) {
 		return err
 	}
 	for _, c := range n.Calls {
+		if missing {
+			if _, err := calls.Get(ctx, c.Receiver, n.Key); err == nil {
+				continue
+			} else if !errors.Is(err, timer.ErrNotFound) {
+				return fmt.Errorf("alerts: looking whether receiver %s is told that %s is %s: %w", c.Receiver, n.Rule, n.To, err)
+			}
+		}
 		body, bare, err := forms.Body(n, &c)
 		if err != nil {
 			return err

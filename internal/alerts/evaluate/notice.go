@@ -15,7 +15,7 @@ import (
 // notice is a transition of a rule, as it is delivered.
 func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
 	n := decide.Notice{
-		Key: newKey(), Was: rr.keys[tr.Group], Topic: topic, Group: rr.group.Name, Rule: rr.rule.Alert, By: rr.rule.GroupsBy(), Value: tr.Group,
+		Key: newKey(), Was: rr.keys[tr.Group], Topic: topic, Group: rr.group.Name, Rule: rr.rule.Alert, Sum: rr.rule.Sum(), By: rr.rule.GroupsBy(), Value: tr.Group,
 		From: tr.From, To: tr.To, At: tr.At, Since: tr.Since, Count: decide.Number(tr.Value),
 		Labels: map[string]string{}, Annotations: map[string]string{},
 	}

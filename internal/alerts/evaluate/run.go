@@ -68,8 +68,9 @@ const maxAhead = time.Minute
 func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run, error) {
 	r := &run{e: e}
 	job, err := e.cfg.Registry.Job(ctx, schemas.JobAlerts, topic)
+	lost := errors.Is(err, registry.ErrNotFound) // or its first rules are new
 	switch {
-	case errors.Is(err, registry.ErrNotFound):
+	case lost:
 		job = registry.Job{ID: topic, Verb: schemas.JobAlerts}
 	case err != nil:
 		return nil, err
@@ -95,7 +96,7 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 		e.cfg.Hooks.Fault(topic, fmt.Errorf("%w: instants were evaluated %s ahead of what is accepted, so the clock of NATS was set back; what comes from now on is evaluated", ErrLeftOut, ahead.Round(time.Second)))
 		r.state.Decided = decide.Instant(upTo.UnixNano()) - int64(decide.Step)
 	}
-	if err := r.alerts(ctx); err != nil {
+	if err := r.rebuild(ctx, upTo, lost); err != nil {
 		return nil, err
 	}
 	if first := decide.Instant(upTo.UnixNano()) - 2*int64(decide.Step); r.state.Decided == 0 || r.state.Decided < first-int64(maxBehind) {
@@ -112,6 +113,9 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 		if rr.asked = r.state.Asked[rr.rule.AskedKey(rr.group.Name)]; rr.asked.At == 0 || rr.asked.At > r.state.Decided {
 			rr.asked = decide.Asked{At: r.state.Decided}
 		}
+	}
+	if err := r.alerts(ctx); err != nil { // which may save
+		return nil, err
 	}
 	if len(r.where) == 0 { // no rule counts
 		return r, nil
@@ -154,7 +158,7 @@ func (r *run) alerts(ctx context.Context) error {
 	}
 	var read map[string]events.Read
 	err := r.e.readStored(ctx, func(ctx context.Context) (err error) {
-		read, err = events.Of(ctx, r.e.cfg.Reader, r.state.Alerts)
+		read, err = events.ByKey(ctx, r.e.cfg.Reader, r.state.Alerts)
 		return err
 	})
 	if err != nil {
@@ -177,7 +181,7 @@ func (r *run) alerts(ctx context.Context) error {
 			continue
 		}
 		ended = append(ended, decide.Notice{
-			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], User: userOf(e.Attrs[events.AttrBy], e.Attrs[events.AttrValue]), From: a.State, To: decide.Inactive,
+			Key: newKey(), Was: a.Key, Topic: r.topic.Name, Group: a.Group, Rule: a.Rule, Sum: a.Sum, By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue], User: userOf(e.Attrs[events.AttrBy], e.Attrs[events.AttrValue]), From: a.State, To: decide.Inactive,
 			At: max(r.state.Decided, a.At+1), Since: a.Since, Reason: "the rule was removed or changed", Labels: e.Labels(), Annotations: e.Annotations(), Calls: e.Calls(),
 		})
 	}

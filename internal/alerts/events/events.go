@@ -27,7 +27,8 @@ const (
 	AttrCount  = "count"
 	AttrSince  = "since"
 	AttrReason = "reason"
-	AttrCalls  = "calls" // who is told, JSON
+	AttrCalls  = "calls"    // who is told, JSON
+	AttrSum    = "rule_sum" // what the rule meant
 	// labelPrefix begins the attributes of labels, textPrefix those of annotations.
 	labelPrefix = "label."
 	textPrefix  = "annotation."
@@ -47,6 +48,9 @@ func Event(n *decide.Notice) (schemas.Event, error) {
 	}
 	if n.By != "" {
 		a.Labels = append(a.Labels, schemas.String(AttrBy, n.By), schemas.String(AttrValue, n.Value))
+	}
+	if n.Sum != "" {
+		a.Labels = append(a.Labels, schemas.String(AttrSum, n.Sum))
 	}
 	a.Actor = n.User
 	if n.Reason != "" {
@@ -121,11 +125,57 @@ func Parse(line json.RawMessage) (Read, error) {
 	return Read{Time: e.Ts, State: decide.State(e.Type), Key: e.Request, Rule: e.Resource, Message: e.Message, Attrs: e.Attributes}, nil
 }
 
+// Of returns the key of an event of alerts, and whose topic's rule it is of.
+func Of(e *schemas.Event) (key, topic string) {
+	for i := range e.Attrs {
+		switch a := &e.Attrs[i]; a.Key {
+		case kinds.ColRequestID:
+			key = a.Text()
+		case AttrTopic:
+			topic = a.Text()
+		}
+	}
+	return key, topic
+}
+
+// Last reads the last transition of each alert of a topic up to a time, the newest first. It reads so many transitions at most; whole:
+// those were all.
+func Last(ctx context.Context, r *query.Reader, topic string, to time.Time, most int) (last []Read, whole bool, err error) {
+	type alert struct{ rule, value string }
+	seen := map[alert]bool{}
+	req := query.Request{Topic: schemas.TopicAlerts, To: to, Where: schemas.ColAttributes + "." + AttrTopic + " = " + filter.Quote(topic), Limit: query.MaxLimit}
+	for n := 0; n < most; {
+		page, err := r.Query(ctx, req)
+		if errors.Is(err, schemas.ErrUnknownTopic) {
+			return nil, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for _, line := range page.Events {
+			e, err := Parse(line)
+			if err != nil {
+				return nil, false, err
+			}
+			if of := (alert{e.Rule, e.Attrs[AttrValue]}); !seen[of] {
+				seen[of] = true
+				last = append(last, e)
+			}
+		}
+		if page.Cursor == "" {
+			return last, true, nil
+		}
+		n += len(page.Events)
+		req.Cursor = page.Cursor
+	}
+	return last, false, nil
+}
+
 // some is how many events one query asks for.
 const some = 200
 
-// Of reads the events of alerts, by their keys. What an erasure took, and what is not there, is left out.
-func Of(ctx context.Context, r *query.Reader, alerts []decide.Named) (map[string]Read, error) {
+// ByKey reads the events of alerts, by their keys. What an erasure took, and what is not there, is left out.
+func ByKey(ctx context.Context, r *query.Reader, alerts []decide.Named) (map[string]Read, error) {
 	out := map[string]Read{}
 	alerts = slices.SortedFunc(slices.Values(alerts), func(a, b decide.Named) int { return cmp.Compare(a.At, b.At) })
 	for part := range slices.Chunk(alerts, some) {

@@ -1,0 +1,199 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
+)
+
+// maxTransitions is how many events of alerts a rebuild reads, the newest first: some seconds. Beyond it, alerts that began
+// earlier are not found, and the log says so.
+const maxTransitions = 50_000
+
+// rebuild makes what is known of a topic's alerts from their events, where the registry lost it, or has it from an older copy. Else
+// an alert that fires would be forgotten, or be made once more under another key. upTo is the time of the log.
+func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
+	if !lost {
+		if older, err := r.older(ctx, upTo); err != nil || !older {
+			return err
+		}
+	}
+	var last []events.Read
+	whole := true
+	err := r.e.readStored(ctx, func(ctx context.Context) (err error) {
+		last, whole, err = events.Last(ctx, r.e.cfg.Reader, r.topic.Name, upTo.Add(maxAhead), maxTransitions)
+		return err
+	})
+	if err != nil || len(last) == 0 {
+		return err
+	}
+	if !whole {
+		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: what was known of its alerts is rebuilt from the newest %d events of topic %s; one that began earlier and goes on is not found", ErrLeftOut, maxTransitions, schemas.TopicAlerts))
+	}
+	declared := int64(0)
+	if lost {
+		if declared, err = r.declared(ctx); err != nil {
+			return err
+		}
+	}
+	return r.tellAgain(ctx, r.adopt(last, declared, upTo))
+}
+
+// declared is when the last of the rules was, unix ns.
+func (r *run) declared(ctx context.Context) (last int64, err error) {
+	groups, err := r.e.cfg.Registry.AlertRules(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i := range groups {
+		if slices.ContainsFunc(r.rules, func(rr *ruleRun) bool { return rr.group.Name == groups[i].Group }) {
+			last = max(last, groups[i].UpdatedAt.UnixNano())
+		}
+	}
+	return last, nil
+}
+
+// older reports whether there are transitions that the job does not know: it is an older copy then. ClickHouse is not asked, so
+// that a run can begin without it.
+func (r *run) older(ctx context.Context, upTo time.Time) (bool, error) {
+	if upTo.Sub(time.Unix(0, r.state.Decided)) > maxBehind {
+		return true, nil // SHARDS may no longer have them
+	}
+	t, err := r.e.cfg.Registry.Topic(ctx, schemas.TopicAlerts)
+	if errors.Is(err, schemas.ErrUnknownTopic) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	info, err := streams.Info(ctx, r.e.js, schemas.StreamEvents)
+	if err != nil {
+		return false, err
+	}
+	routed, err := r.e.cfg.Reader.RoutedUpTo(ctx, schemas.TopicAlerts)
+	if err != nil {
+		return false, err
+	}
+	if routed.UnixNano() < streams.EndOf(info).Stored {
+		return true, nil // some wait for a router: a query finds them
+	}
+	from, err := r.e.firstOf(ctx, r.state.Decided, 0)
+	if err != nil {
+		return false, err
+	}
+	older := false
+	var reader frame.Reader
+	err = streams.Gather(ctx, r.e.js, schemas.StreamShards, schemas.ShardsFilter(t.Name), from, nil, func(msg *streams.Message) (bool, error) {
+		p, err := schemas.ParsePlaced(msg.Header)
+		if err != nil || p.Cleared != "" {
+			return true, nil //nolint:nilerr // not a frame: verify names what should be one
+		}
+		if p.Schema > t.Version {
+			return false, errStale
+		}
+		older = reader.Open(msg.Data, &t, p.Schema) == nil && r.unknown(&reader, upTo)
+		return !older, nil
+	})
+	return older, err
+}
+
+// unknown reports whether the open frame has a transition of the topic's alerts that the job does not know.
+func (r *run) unknown(reader *frame.Reader, upTo time.Time) bool {
+	for i := range reader.Rows() {
+		if at := reader.Ts(i); at <= r.state.Decided || at > upTo.Add(maxAhead).UnixNano() { // of a clock that was ahead
+			continue
+		}
+		ev := reader.Event(i)
+		if key, of := events.Of(&ev); of == r.topic.Name && !slices.ContainsFunc(r.state.Alerts, func(a decide.Named) bool { return a.Key == key }) {
+			return true
+		}
+	}
+	return false
+}
+
+// adopt takes the last transitions of alerts for what is known of them, and returns those of the newest instant, whose delivery may have
+// been under way. Nothing before the last of them, nor before declared, is evaluated again.
+func (r *run) adopt(last []events.Read, declared int64, upTo time.Time) (newest []decide.Notice) {
+	known := map[string]decide.Named{}
+	for _, a := range r.state.Alerts {
+		known[a.Key] = a
+	}
+	from := max(r.state.Decided, declared, last[0].Time.UnixNano())
+	r.state.Decided = min(decide.Instant(from), decide.Instant(upTo.UnixNano())-2*int64(decide.Step))
+	told := map[string]bool{}
+	kept := r.state.Alerts[:0:0]
+	for i := range last {
+		e := &last[i]
+		told[e.Rule] = true
+		n := r.noticeOf(e)
+		if e.Time.Equal(last[0].Time) {
+			newest = append(newest, n)
+		}
+		if e.State == decide.Inactive {
+			continue
+		}
+		a, was := known[e.Key]
+		if !was {
+			// When its condition was last met is not in its event. It may be as late as this, and then it ends no earlier than it should.
+			a = decide.Named{Alert: decide.Alert{State: e.State, Since: n.Since, Met: max(n.At, r.state.Decided), At: n.At}, Group: n.Group, Rule: n.Rule, Sum: n.Sum, Key: n.Key}
+		}
+		kept = append(kept, a)
+	}
+	for _, a := range r.state.Alerts { // of a rule without By whose event is gone
+		if rr := r.rule(&a); rr != nil && !rr.decide.Grouped && !told[events.Resource(a.Group, a.Rule)] {
+			kept = append(kept, a)
+		}
+	}
+	r.state.Alerts, r.bytes = kept, bytesOf(kept)
+	return newest
+}
+
+// noticeOf is a transition as it was delivered, by its event.
+func (r *run) noticeOf(e *events.Read) decide.Notice {
+	by, value := e.Attrs[events.AttrBy], e.Attrs[events.AttrValue]
+	n := decide.Notice{
+		Key: e.Key, Topic: r.topic.Name, Sum: e.Attrs[events.AttrSum], By: by, Value: value, User: userOf(by, value), From: decide.State(e.Attrs[events.AttrFrom]), To: e.State,
+		At: e.Time.UnixNano(), Since: e.Time.UnixNano(), Reason: e.Attrs[events.AttrReason], Labels: e.Labels(), Annotations: e.Annotations(), Calls: e.Calls(),
+	}
+	if since, err := time.Parse(time.RFC3339Nano, e.Attrs[events.AttrSince]); err == nil {
+		n.Since = since.UnixNano()
+	}
+	if count, err := strconv.ParseFloat(e.Attrs[events.AttrCount], 64); err == nil {
+		n.Count = decide.Number(count)
+	}
+	n.Group, n.Rule, _ = strings.Cut(e.Rule, "/")
+	for _, rr := range r.rules { // which may have a / in its group's name
+		if events.Resource(rr.group.Name, rr.rule.Alert) != e.Rule {
+			continue
+		}
+		n.Group, n.Rule = rr.group.Name, rr.rule.Alert
+		if n.Sum == "" && rr.rule.GroupsBy() == by { // of a version whose events did not say what the rule meant
+			n.Sum = rr.rule.Sum()
+		}
+	}
+	return n
+}
+
+// tellAgain has receivers told of transitions whose event is there, and whose timers may not be: the registry may have been lost while
+// they were delivered. A timer that is there stays as it is.
+func (r *run) tellAgain(ctx context.Context, made []decide.Notice) error {
+	for i := range made {
+		if time.Since(time.Unix(0, made[i].At)) > maxBehind { // none is tried for longer
+			continue
+		}
+		if err := r.e.tell(ctx, &made[i], true); err != nil {
+			return err
+		}
+	}
+	return nil
+}

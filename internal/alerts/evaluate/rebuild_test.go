@@ -1,0 +1,207 @@
+package evaluate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// bucket is the registry's.
+func (g *rig) bucket() jetstream.KeyValue {
+	g.t.Helper()
+	kv, err := g.reg.JetStream().KeyValue(g.ctx, schemas.Bucket)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return kv
+}
+
+// job is the entry of a topic's alerts as it is, and its key.
+func (g *rig) job(topic string) (key string, entry []byte) {
+	g.t.Helper()
+	key = schemas.JobKey(schemas.JobAlerts, topic)
+	e, err := g.bucket().Get(g.ctx, key)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return key, e.Value()
+}
+
+// deleteRegistry deletes the bucket, and what a start makes again of its copies is all that is there.
+func (g *rig) deleteRegistry() {
+	g.t.Helper()
+	if err := g.reg.JetStream().DeleteKeyValue(g.ctx, schemas.Bucket); err != nil {
+		g.t.Fatal(err)
+	}
+	limits := schemas.StreamLimits{EventsBytes: 128 << 20, ShardsBytes: 128 << 20, RegistryBytes: 8 << 20, TimersBytes: 256 << 20, Replicas: 1}
+	if _, err := registry.Setup(g.ctx, g.srv.NC(), limits); err != nil {
+		g.t.Fatal(err)
+	}
+	if _, err := g.reg.Job(g.ctx, schemas.JobAlerts, "app"); !errors.Is(err, registry.ErrNotFound) {
+		g.t.Fatalf("what is known of alerts came back by itself: %v", err)
+	}
+}
+
+// keys are the keys of the transitions so far, those that receivers are told of.
+func (g *rig) keys() (keys []string) {
+	g.t.Helper()
+	page, err := g.History(g.ctx, alerts.Past{})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, a := range page.Alerts {
+		keys = append(keys, a.Key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// TestRegistryLost holds that no alert is forgotten, and none fires once more, where what the registry knows of alerts is lost or is an
+// older copy: it is made of the events of alerts again. The window is long, so the counts of those that fired still meet the
+// condition, and a rule with a field that is removed meanwhile ends its alerts.
+func TestRegistryLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lose func(g *rig, key string, older []byte)
+		// stays: the process that evaluated goes on.
+		stays bool
+	}{
+		"the bucket is deleted":         {lose: func(g *rig, _ string, _ []byte) { g.deleteRegistry() }},
+		"the bucket is deleted, beside": {stays: true, lose: func(g *rig, _ string, _ []byte) { g.deleteRegistry() }},
+		"an older copy": {lose: func(g *rig, key string, older []byte) {
+			if _, err := g.bucket().Put(g.ctx, key, older); err != nil {
+				g.t.Fatal(err)
+			}
+		}},
+		"an older copy, beside": {stays: true, lose: func(g *rig, key string, older []byte) {
+			if _, err := g.bucket().Put(g.ctx, key, older); err != nil {
+				g.t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, schemas.NewTopic("app"))
+			rules := strings.Replace(fmt.Sprintf(logins, "1h"), "  receivers:", `  - {alert: Some, where: 'type = "login_failed"', window: 1h, condition: ">= 3"}
+  - {alert: Brief, where: 'type = "brief"', window: 2s, condition: ">= 1", by: user_id}
+  - {alert: Long, where: 'type = "brief"', window: 2s, condition: ">= 1", keep_firing_for: 1h}
+  - {alert: Later, where: 'type = "brief"', window: 1h, condition: ">= 1", for: 20h, by: user_id}
+  receivers:`, 1)
+			g.apply(rules)
+			e := g.evaluator(nil)
+			if err := e.Round(g.ctx); err != nil {
+				t.Fatal(err)
+			}
+			g.send("app", failures(5, "u1")...)
+			want := []string{"FailedLogins u1 firing", "Some  firing"}
+			g.rounds(e, g.has(want...))
+			key, older := g.job("app")
+			g.send("app", failures(5, "u2")...)
+			g.send("app", schemas.Event{Type: "brief", UserID: "u3"})
+			want = append(want, "FailedLogins u2 firing", "Brief u3 firing", "Brief u3 inactive", "Long  firing", "Later u3 pending")
+			g.rounds(e, g.has(want...))
+			before := g.keys()
+			c.lose(g, key, older)
+			if !c.stays {
+				e.close()
+				e = g.evaluator(nil)
+			}
+			g.send("app", failures(5, "u4")...)
+			want = append(want, "FailedLogins u4 firing")
+			g.rounds(e, g.has(want...))
+			list, err := g.List(g.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var still []string
+			for _, a := range list.Alerts {
+				still = append(still, fmt.Sprintf("%s %s %s", a.Rule, a.Value, a.State))
+			}
+			slices.Sort(still)
+			if all := []string{"FailedLogins u1 firing", "FailedLogins u2 firing", "FailedLogins u4 firing", "Later u3 pending", "Long  firing", "Some  firing"}; !slices.Equal(still, all) {
+				t.Errorf("listed are %q, want %q", still, all)
+			}
+			for _, k := range before {
+				if !slices.Contains(g.keys(), k) {
+					t.Errorf("the transition %s is gone", k)
+				}
+			}
+			// A rule that means something else ends its alerts, also those that were known by events alone.
+			g.apply(strings.Replace(rules, `"login_failed"`+"\n    window: 1h\n    condition: \">= 5\"", `"login_failed"`+"\n    window: 1h\n    condition: \">= 500\"", 1))
+			for _, u := range []string{"u1", "u2", "u4"} {
+				want = append(want, "FailedLogins "+u+" inactive the rule was removed or changed")
+			}
+			g.rounds(e, g.has(want...))
+			page, err := g.History(g.ctx, alerts.Past{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, a := range page.Alerts {
+				if a.Rule != "Later" {
+					told = append(told, a.Key)
+				}
+			}
+			slices.Sort(told)
+			if got := g.told("ops"); !slices.Equal(got, told) {
+				t.Errorf("the receiver is told of %q, the history has %q", got, told)
+			}
+		})
+	}
+}
+
+// TestRegistryLostInDelivery holds that an alert fires once, and its receiver is told under one key, where the registry is lost with a
+// transition that is committed, or whose event is stored and its timer is not.
+func TestRegistryLostInDelivery(t *testing.T) {
+	t.Parallel()
+	for _, stored := range []bool{false, true} {
+		t.Run(fmt.Sprint("the event is stored: ", stored), func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, schemas.NewTopic("app"))
+			g.apply(fmt.Sprintf(logins, "1h"))
+			e := g.evaluator(func(at string) {
+				if at == "committed" {
+					panic(killed{})
+				}
+			})
+			if err := e.Round(g.ctx); err != nil {
+				t.Fatal(err)
+			}
+			g.send("app", failures(5, "u1")...)
+			dies(g, e)
+			if stored {
+				job, err := g.reg.Job(g.ctx, schemas.JobAlerts, "app")
+				if err != nil {
+					t.Fatal(err)
+				}
+				var state decide.Topic
+				if err := json.Unmarshal(job.State, &state); err != nil || len(state.Outbox) != 1 {
+					t.Fatalf("%s, %v", job.State, err)
+				}
+				if err := g.evaluator(nil).publish(g.ctx, &state.Outbox[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g.deleteRegistry()
+			g.rounds(g.evaluator(nil), func() error {
+				if err := g.has("FailedLogins u1 firing")(); err != nil {
+					return err
+				}
+				if told := g.told("ops"); !slices.Equal(told, g.keys()) {
+					return fmt.Errorf("the receiver is told of %q, the history has %q", told, g.keys())
+				}
+				return nil
+			})
+		})
+	}
+}
