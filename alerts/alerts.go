@@ -221,7 +221,7 @@ type Alert struct {
 }
 
 func alertOf(e *events.Read) Alert {
-	group, rule, _ := strings.Cut(e.Rule, "/")
+	group, rule := e.Names()
 	since, _ := time.Parse(time.RFC3339Nano, e.Attrs[events.AttrSince])
 	return Alert{
 		State: e.State, At: e.Time, Since: since, Group: group, Rule: rule, Topic: e.Attrs[events.AttrTopic], By: e.Attrs[events.AttrBy], Value: e.Attrs[events.AttrValue],

@@ -33,6 +33,9 @@
 //	                                            counts once, and a timer of the same id, which is there or not
 //	the delivery    the same                    the same
 //
+// The registry is lost, or restored from an older copy: the job is made of the events in alerts again, and what came
+// since the last of them is evaluated. A transition that was committed and not delivered is made once more, and those of the newest event are told if they were not.
+//
 // A lease that moved: two processes may evaluate, one commits. The other reads the job again.
 //
 // ClickHouse is away: rules go on, but for filters that it alone decides, and a process that takes over waits for it.

@@ -7,6 +7,7 @@
 //
 //	Round ─▶ a run for each topic with rules, or with alerts of rules that were removed; some at once
 //	run:  load    the job, what its outbox has is delivered, events of its alerts, frames since the window of the last instant
+//	      rebuild   the job by the events of alerts, where it is lost or there are some that it does not know
 //	      feed    frames that were routed since: counts by group and time of acceptance
 //	      evaluate   each instant up to which all is routed
 //	      ask     expressions and meters at their last instant, beside the rounds; a later round decides by the answers

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/alerts/decide"
@@ -19,6 +18,9 @@ import (
 // maxTransitions is how many events of alerts a rebuild reads, the newest first: some seconds. Beyond it, alerts that began
 // earlier are not found, and the log says so.
 const maxTransitions = 50_000
+
+// maxAgain is how far back is evaluated again where it is not known how far was. While the registry was lost no router went on.
+const maxAgain = time.Hour
 
 // rebuild makes what is known of a topic's alerts from their events, where the registry lost it, or has it from an older copy. Else
 // an alert that fires would be forgotten, or be made once more under another key. upTo is the time of the log.
@@ -40,16 +42,18 @@ func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
 	if !whole {
 		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: what was known of its alerts is rebuilt from the newest %d events of topic %s; one that began earlier and goes on is not found", ErrLeftOut, maxTransitions, schemas.TopicAlerts))
 	}
-	declared := int64(0)
 	if lost {
-		if declared, err = r.declared(ctx); err != nil {
+		declared, err := r.declared(ctx)
+		if err != nil {
 			return err
 		}
+		first := decide.Instant(upTo.UnixNano()) - 2*int64(decide.Step)
+		r.state.Decided = decide.Instant(min(max(declared, first-int64(maxAgain)), first))
 	}
-	return r.tellAgain(ctx, r.adopt(last, declared, upTo))
+	return r.tellAgain(ctx, r.adopt(last))
 }
 
-// declared is when the last of the rules was, unix ns.
+// declared is when the last of the rules was, unix ns: no rule is evaluated at what was before.
 func (r *run) declared(ctx context.Context) (last int64, err error) {
 	groups, err := r.e.cfg.Registry.AlertRules(ctx)
 	if err != nil {
@@ -122,14 +126,17 @@ func (r *run) unknown(reader *frame.Reader, upTo time.Time) bool {
 }
 
 // adopt takes the last transitions of alerts for what is known of them, and returns those of the newest instant, whose delivery may have
-// been under way. Nothing before the last of them, nor before declared, is evaluated again.
-func (r *run) adopt(last []events.Read, declared int64, upTo time.Time) (newest []decide.Notice) {
+// been under way. Nothing up to the last of those that counts made is evaluated again: of an alert that ended nothing else is known.
+func (r *run) adopt(last []events.Read) (newest []decide.Notice) {
 	known := map[string]decide.Named{}
 	for _, a := range r.state.Alerts {
 		known[a.Key] = a
 	}
-	from := max(r.state.Decided, declared, last[0].Time.UnixNano())
-	r.state.Decided = min(decide.Instant(from), decide.Instant(upTo.UnixNano())-2*int64(decide.Step))
+	for i := range last {
+		if rr := r.of(last[i].Names()); rr == nil || !rr.rule.Asked() {
+			r.state.Decided = max(r.state.Decided, last[i].Time.UnixNano()/int64(decide.Step)*int64(decide.Step))
+		}
+	}
 	told := map[string]bool{}
 	kept := r.state.Alerts[:0:0]
 	for i := range last {
@@ -171,15 +178,9 @@ func (r *run) noticeOf(e *events.Read) decide.Notice {
 	if count, err := strconv.ParseFloat(e.Attrs[events.AttrCount], 64); err == nil {
 		n.Count = decide.Number(count)
 	}
-	n.Group, n.Rule, _ = strings.Cut(e.Rule, "/")
-	for _, rr := range r.rules { // which may have a / in its group's name
-		if events.Resource(rr.group.Name, rr.rule.Alert) != e.Rule {
-			continue
-		}
-		n.Group, n.Rule = rr.group.Name, rr.rule.Alert
-		if n.Sum == "" && rr.rule.GroupsBy() == by { // of a version whose events did not say what the rule meant
-			n.Sum = rr.rule.Sum()
-		}
+	n.Group, n.Rule = e.Names()
+	if rr := r.of(n.Group, n.Rule); rr != nil && n.Sum == "" && rr.rule.GroupsBy() == by { // an earlier version's events did not say what the rule meant
+		n.Sum = rr.rule.Sum()
 	}
 	return n
 }

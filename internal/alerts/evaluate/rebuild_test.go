@@ -97,6 +97,7 @@ func TestRegistryLost(t *testing.T) {
   - {alert: Long, where: 'type = "brief"', window: 2s, condition: ">= 1", keep_firing_for: 1h}
   - {alert: Later, where: 'type = "brief"', window: 1h, condition: ">= 1", for: 20h, by: user_id}
   receivers:`, 1)
+			rules = strings.Replace(rules, "name: logins", "name: logins/all", 1)
 			g.apply(rules)
 			e := g.evaluator(nil)
 			if err := e.Round(g.ctx); err != nil {
@@ -125,6 +126,9 @@ func TestRegistryLost(t *testing.T) {
 			}
 			var still []string
 			for _, a := range list.Alerts {
+				if a.Group != "logins/all" {
+					t.Errorf("%s is of group %q", a.Rule, a.Group)
+				}
 				still = append(still, fmt.Sprintf("%s %s %s", a.Rule, a.Value, a.State))
 			}
 			slices.Sort(still)

@@ -21,6 +21,7 @@ import (
 // Attributes of the events.
 const (
 	AttrTopic  = "topic"
+	AttrGroup  = "group" // of the rule, whose name with the group's is the resource
 	AttrFrom   = "from"
 	AttrBy     = "by"
 	AttrValue  = "value"
@@ -43,7 +44,7 @@ func Event(n *decide.Notice) (schemas.Event, error) {
 		Type: string(n.To), Request: n.Key, Scope: scope, Service: "almanac", ResourceType: "alert", Resource: Resource(n.Group, n.Rule),
 		Message: cmp.Or(n.Annotations["summary"], n.Annotations["description"], n.Rule), Time: time.Unix(0, n.At),
 		Labels: []schemas.Attr{
-			schemas.String(AttrTopic, n.Topic), schemas.String(AttrFrom, string(n.From)), schemas.String(AttrCount, n.Count.String()), schemas.Time(AttrSince, time.Unix(0, n.Since)),
+			schemas.String(AttrTopic, n.Topic), schemas.String(AttrGroup, n.Group), schemas.String(AttrFrom, string(n.From)), schemas.String(AttrCount, n.Count.String()), schemas.Time(AttrSince, time.Unix(0, n.Since)),
 		},
 	}
 	if n.By != "" {
@@ -84,6 +85,15 @@ type Read struct {
 	Rule    string // as Resource names it
 	Message string
 	Attrs   map[string]string
+}
+
+// Names are those of the rule and its group.
+func (r *Read) Names() (group, rule string) {
+	if group = r.Attrs[AttrGroup]; group != "" { // which may have a / in it
+		return group, strings.TrimPrefix(r.Rule, Resource(group, ""))
+	}
+	group, rule, _ = strings.Cut(r.Rule, "/") // of an earlier version
+	return group, rule
 }
 
 // prefixed are the labels, or the annotations, of an event.
