@@ -73,7 +73,7 @@ var grafanaRequests = []asked{
 	{"a dashboard's average", composed, "query_range", []string{"query", "avg(avg_over_time({service=\"api\"} | json | unwrap took | __error__=`` [1h]))", "direction", "backward", "start", "END", "end", "END", "step", "600000ms"}, ""},
 	{"a dashboard's variable", grafanaPanels, "label/service/values", []string{"start", "START", "end", "END"}, ""},
 	{"a dashboard's lines", grafanaPanels, "query_range", []string{"query", "{service=\"api\"} |= `took`", "direction", "backward", "limit", "60", "start", "START", "end", "END", "step", "10000ms"}, categorizedFlag},
-	{"a dashboard's count", grafanaPanels, "query_range", []string{"query", `count_over_time({service="web"} [5m])`, "direction", "backward", "limit", "60", "start", "START", "end", "END", "step", "600000ms"}, ""},
+	{"a dashboard's count", grafanaPanels, "query_range", []string{"query", `count_over_time({service="web"} [5m])`, "direction", "backward", "limit", "60", "start", "START", "end", "END", "step", "300000ms"}, ""},
 	{"a dashboard's steps by themselves", grafanaQuery, "query_range", []string{"query", `sum by (level) (count_over_time({service="api"} [20m]))`, "direction", "backward", "start", "START", "end", "END", "step", "1200000ms"}, ""},
 	{"a dashboard's number of the whole range", grafanaQuery, "query", []string{"query", `sum(count_over_time({service="api"} [3600s]))`, "direction", "backward", "time", "LATE"}, ""},
 	{"an alert rule", grafanaQuery, "query", []string{"query", `sum by(service) (count_over_time({level="error"} [1h])) > 0`, "direction", "backward", "time", "LATE"}, ""},
@@ -175,6 +175,9 @@ func TestGrafanaRequests(t *testing.T) {
 			continue
 		}
 		got[r.name] = steady(answer)
+		if r.path != "patterns" && empty(answer) { // which is not built, and empty as Loki's without an ingester for it
+			t.Errorf("%s (%s): nothing is in its answer %s", r.name, r.from, body)
+		}
 		if diff := cmp.Diff(want[r.name], got[r.name]); diff != "" && !*updateGrafana {
 			t.Errorf("%s (%s): -want +got\n%s", r.name, r.from, diff)
 		}
@@ -202,6 +205,23 @@ func TestGrafanaRequests(t *testing.T) {
 		t.Errorf("answers to no request: %q", unknown)
 	}
 	t.Run("the data sources that are provisioned", func(t *testing.T) { provisioned(t, base, secret, ask) })
+}
+
+// empty reports whether an answer has nothing of the events: no list that has something, and no number but 0.
+func empty(v any) bool {
+	switch at := v.(type) {
+	case map[string]any:
+		for name, one := range at {
+			if name != "stats" && name != "limit" && !empty(one) {
+				return false
+			}
+		}
+	case []any:
+		return len(at) == 0
+	case float64:
+		return at == 0
+	}
+	return true // a word says how it went, or of which type it is
 }
 
 // steady leaves out of an answer what differs from run to run.
