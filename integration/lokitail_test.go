@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,15 +41,19 @@ func tailLoki(t testing.TB, base string, header http.Header, pairs ...string) *l
 }
 
 func dialLoki(ctx context.Context, base string, header http.Header, pairs ...string) (*websocket.Conn, *http.Response, error) {
-	params := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		params.Set(pairs[i], pairs[i+1])
-	}
-	conn, resp, err := websocket.Dial(ctx, base+"/loki/api/v1/tail?"+params.Encode(), &websocket.DialOptions{HTTPHeader: header})
+	conn, resp, err := websocket.Dial(ctx, lokiTailURL(base, pairs...), &websocket.DialOptions{HTTPHeader: header})
 	if conn != nil {
 		conn.SetReadLimit(64 << 20)
 	}
 	return conn, resp, err
+}
+
+func lokiTailURL(base string, pairs ...string) string {
+	params := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		params.Set(pairs[i], pairs[i+1])
+	}
+	return base + "/loki/api/v1/tail?" + params.Encode()
 }
 
 // lokiLine is a line as a client gets it.
@@ -247,22 +253,77 @@ func (a *lokiAsker) get(status int, path, says string) {
 	}
 }
 
-// cutLoki cuts a tail a hundred times. The client asks again from the time of its last line and a nanosecond, which is all that Loki's
-// protocol has to go on by: logcli asks from the time itself, and shows the last line twice. Each event has a time of its own.
+// cutConn is a connection that breaks off within what comes. It gives a few bytes at a time, so that its reader has little more than it read.
+type cutConn struct {
+	net.Conn
+	mu   sync.Mutex
+	left int // until it breaks off; below 0: it does not
+}
+
+// ahead is how much its reader may have taken of what it did not read yet.
+const ahead = 16
+
+func (c *cutConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p[:min(len(p), ahead)])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left < 0 || n <= c.left {
+		if c.left > 0 {
+			c.left -= n
+		}
+		return n, err
+	}
+	_ = c.Close()
+	return c.left, io.ErrUnexpectedEOF
+}
+
+// after breaks the connection off after so many bytes.
+func (c *cutConn) after(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = n
+}
+
+// tailLokiBy is tailLoki by a connection that can be cut.
+func tailLokiBy(t testing.TB, base string, pairs ...string) (*lokiTail, *cutConn) {
+	t.Helper()
+	var c *cutConn
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		c = &cutConn{Conn: conn, left: -1}
+		return c, nil
+	}}}
+	conn, resp, err := websocket.Dial(t.Context(), lokiTailURL(base, pairs...), &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // the answer to a handshake has no body
+	if err != nil {
+		t.Fatalf("%v: %v %v", pairs, resp, err)
+	}
+	conn.SetReadLimit(64 << 20)
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	return &lokiTail{t, conn}, c
+}
+
+// cutLoki cuts a tail a hundred times, every other one within a message. The client asks again from the time of its last whole line and a
+// nanosecond, which is all that Loki's protocol has to go on by: logcli asks from the time itself, and shows the last line twice. Each
+// event has a time of its own.
 func (e *env) cutLoki(t *testing.T, base string) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	const cuts, each = 100, 20
+	padding := strings.Repeat("x", 200) // a message of one line is longer than where it is cut
+	text := func(i int) string { return fmt.Sprint("cut ", i, " ", padding) }
 	p := e.producer("app")
 	begin := time.Now()
-	more, sent := make(chan struct{}, cuts+1), make(chan error, 1)
+	more, sent := make(chan struct{}, 2*cuts+1), make(chan error, 1)
 	go func() { // beside the client, and never more ahead of it than a tail's limit
 		i := 0
 		for range more {
 			for range each {
 				i++
-				p.Log(producer.Event{Time: begin.Add(time.Duration(i) * time.Microsecond), Message: fmt.Sprint("cut ", i)})
+				p.Log(producer.Event{Time: begin.Add(time.Duration(i) * time.Microsecond), Message: text(i)})
 			}
 			if err := p.Flush(t.Context()); err != nil {
 				sent <- err
@@ -273,8 +334,8 @@ func (e *env) cutLoki(t *testing.T, base string) {
 	}()
 	var got []lokiLine
 	last := begin.UnixNano()
-	client := func(lines int) {
-		l := tailLoki(t, base, nil, "query", `{topic="app"} |= "cut "`, "limit", "5000", "start", strconv.FormatInt(last+1, 10))
+	client := func(lines int, within bool) {
+		l, conn := tailLokiBy(t, base, "query", `{topic="app"} |= "cut "`, "limit", "5000", "start", strconv.FormatInt(last+1, 10))
 		defer func() { _ = l.conn.CloseNow() }()
 		for n := 0; n < lines; {
 			some := l.read()
@@ -284,26 +345,40 @@ func (e *env) cutLoki(t *testing.T, base string) {
 			}
 			got = append(got, some...)
 		}
+		if !within {
+			return
+		}
+		conn.after(1 + rng.IntN(len(padding)-ahead))
+		more <- struct{}{} // else nothing may come any more
+		if kind, whole, err := l.conn.Read(t.Context()); err == nil {
+			t.Errorf("a message of %v came whole, which was to be cut: %d bytes", kind, len(whole))
+		}
 	}
-	for range cuts {
+	all := 0
+	for i := range cuts {
 		more <- struct{}{}
-		client(1 + rng.IntN(each/2)) // as many are on their way, whatever the last client had
+		within := i%2 == 0
+		client(1+rng.IntN(each/2), within) // as many are on their way, whatever the last client had
+		all += each
+		if within {
+			all += each
+		}
 	}
 	more <- struct{}{}
+	all += each
 	close(more)
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
-	const all = (cuts + 1) * each
 	for len(got) < all {
-		client(all - len(got))
+		client(all-len(got), false)
 	}
 	if len(got) != all {
 		t.Errorf("%d lines, want %d", len(got), all)
 	}
 	for i := range got {
-		if want := fmt.Sprint("cut ", i+1); got[i].line != want {
-			t.Fatalf("line %d is %q, want %q", i, got[i].line, want)
+		if got[i].line != text(i+1) {
+			t.Fatalf("line %d is %.20q, want %.20q", i, got[i].line, text(i+1))
 		}
 	}
 }
