@@ -49,6 +49,42 @@ func TestReadsAreRecorded(t *testing.T) {
 	c.send(404, "POST", "/v1/timers/g/t/retry", "", "X-Request-Id", "r-retry")
 	c.send(200, "POST", "/clickhouse/", "SELECT 1", "X-ClickHouse-Database", "system", "X-Request-Id", "r-database")
 
+	// So are those that clients of Loki and assistants make, with the topic that a header names.
+	lines, form := url.QueryEscape(`{level!="x"}`), "application/x-www-form-urlencoded"
+	c.send(200, "GET", "/loki/api/v1/query_range?query="+lines, "", "X-Request-Id", "r-loki")
+	holds(t, c.send(200, "POST", "/loki/api/v1/query_range", "query="+lines, "Content-Type", form, "X-Scope-OrgID", "app", "X-Request-Id", "r-tenant"), "private")
+	c.send(200, "GET", "/loki/api/v1/labels", "", "X-Scope-OrgID", "a tenant of Loki", "X-Request-Id", "r-unnamed")
+	tail, _, err := dialLoki(t.Context(), base, http.Header{"X-Request-Id": {"r-tail"}, "X-Scope-Orgid": {"app"}}, "query", `{level!="x"}`) //nolint:bodyclose // the answer to a handshake has no body
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = tail.CloseNow()
+	c.send(200, "GET", "/prometheus/api/v1/rules", "", "X-Request-Id", "r-rules")
+	c.send(200, "GET", "/v1/sql/schema", "", "X-Request-Id", "r-schema")
+	c.send(200, "GET", "/v1/events?topic=app", "", "X-Request-Id", "r-several")
+	holds(t, c.send(200, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"topic":"app"}}}`,
+		"Content-Type", "application/json", "Accept", "application/json, text/event-stream", "X-Request-Id", "r-assistant"), "count")
+
+	want := map[string]string{
+		"r-events":     "ann|topics/app|GET /v1/topics/app/events?where=" + where + "|",
+		"r-count":      "|topics/app|GET /v1/topics/app/count|",
+		"r-refused":    "|topics/app|GET /v1/topics/app/events?limit=x|",
+		"r-sql":        "bob|almanac|POST /v1/sql|SELECT 1 AS n",
+		"r-clickhouse": "|almanac|GET /clickhouse/?user=u&password=xxxxx&query=SELECT+1|",
+		"r-both":       "|almanac|GET /clickhouse/?query=SELECT| 7",
+		"r-head":       "|topics/app|HEAD /v1/topics/app/count|",
+		"r-retry":      "|almanac|POST /v1/timers/g/t/retry|",
+		"r-database":   "|almanac|POST /clickhouse/|SELECT 1system",
+		"r-promql":     "|topics/cpu|POST /t/cpu/api/v1/query|query=up",
+		"r-loki":       "|almanac|GET /loki/api/v1/query_range?query=" + lines + "|",
+		"r-tenant":     "|topics/app|POST /loki/api/v1/query_range|query=" + lines,
+		"r-unnamed":    "|almanac|GET /loki/api/v1/labels|",
+		"r-tail":       "|topics/app|GET /loki/api/v1/tail?query=" + lines + "|",
+		"r-rules":      "|almanac|GET /prometheus/api/v1/rules|",
+		"r-schema":     "|almanac|GET /v1/sql/schema|",
+		"r-several":    "|almanac|GET /v1/events?topic=app|",
+		"r-assistant":  "|topics/app|GET /v1/topics/app/count|",
+	}
 	got := map[string]string{}
 	eventually(t, 30*time.Second, func() error {
 		page, err := e.reader().Query(t.Context(), query.Request{Topic: "reads", Limit: 100})
@@ -74,23 +110,11 @@ func TestReadsAreRecorded(t *testing.T) {
 			}
 			got[r.RequestID] = strings.Join([]string{r.Attributes[recording.LabelClaimed], r.Scope, r.Message, r.Attributes["body"] + r.Attributes["database"]}, "|")
 		}
-		if len(got) < 10 {
+		if len(got) < len(want) {
 			return fmt.Errorf("%d reads are recorded", len(got))
 		}
 		return nil
 	})
-	want := map[string]string{
-		"r-events":     "ann|topics/app|GET /v1/topics/app/events?where=" + where + "|",
-		"r-count":      "|topics/app|GET /v1/topics/app/count|",
-		"r-refused":    "|topics/app|GET /v1/topics/app/events?limit=x|",
-		"r-sql":        "bob|almanac|POST /v1/sql|SELECT 1 AS n",
-		"r-clickhouse": "|almanac|GET /clickhouse/?user=u&password=xxxxx&query=SELECT+1|",
-		"r-both":       "|almanac|GET /clickhouse/?query=SELECT| 7",
-		"r-head":       "|topics/app|HEAD /v1/topics/app/count|",
-		"r-retry":      "|almanac|POST /v1/timers/g/t/retry|",
-		"r-database":   "|almanac|POST /clickhouse/|SELECT 1system",
-		"r-promql":     "|topics/cpu|POST /t/cpu/api/v1/query|query=up",
-	}
 	for id, text := range want {
 		if got[id] != text {
 			t.Errorf("%s: %q, want %q", id, got[id], text)

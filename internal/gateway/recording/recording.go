@@ -40,6 +40,9 @@ const (
 	// labelDatabase is what a client of ClickHouse sends as headerDatabase.
 	labelDatabase  = "database"
 	headerDatabase = "X-ClickHouse-Database"
+	// lokiPath is where a client of Loki names a topic by headerTenant.
+	lokiPath     = "/loki/api/v1/"
+	headerTenant = "X-Scope-OrgID"
 )
 
 // Config says where reads are recorded. Pool and Topic are required.
@@ -81,7 +84,7 @@ func asks(pattern string) bool {
 	}
 	below := strings.TrimPrefix(path, "/t/{topic}")
 	prometheus := strings.HasPrefix(below, "/api/v1/") && !strings.HasSuffix(path, "/write")
-	loki := strings.HasPrefix(below, "/loki/api/v1/") && !strings.HasSuffix(path, "/push")
+	loki := strings.HasPrefix(below, lokiPath) && !strings.HasSuffix(path, "/push")
 	return method == http.MethodGet || method == http.MethodPost && (prometheus || loki)
 }
 
@@ -193,6 +196,9 @@ func activity(r *http.Request, pattern, body string) audit.Activity {
 		if i < len(at) && at[i] == "{topic}" {
 			a.Scope = "topics/" + access.Masked(part)
 		}
+	}
+	if tenant := r.Header.Get(headerTenant); strings.HasPrefix(path, lokiPath) && schemas.ValidateTopicName(tenant) == nil { // as package lokiread reads it
+		a.Scope = "topics/" + tenant
 	}
 	if client, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		a.Labels = append(a.Labels, schemas.String(labelClient, client))
