@@ -257,6 +257,8 @@ func alertsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.get("/v1/alerts/history?from=2026-01-01&to=2027-01-01&limit=1&where="+url.QueryEscape("type = 'firing'")), `"alerts":[]`)
 	c.send(400, "GET", "/v1/alerts/history?cursor=x", "")
 	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other", group[:1]+`"name":"logins",`+group[1:], "Content-Type", "application/json"), "logins")
+	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other", `{"rules":[{"record":"job:up:sum","expr":"up","topic":"app"}]}`, "Content-Type", "application/json"), "job:up:sum", "write its expression where its name stands")
+	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other", group[:1]+`"limit":5,`+group[1:], "Content-Type", "application/json"), "limit is not built")
 	holds(t, c.send(400, "PUT", "/v1/alerts/rules/other", strings.Replace(group, ">= 5", "5", 1), "Content-Type", "application/json"), "Many", "condition")
 	c.send(404, "PUT", "/v1/alerts/rules/other", strings.Replace(group, `"topic":"app"`, `"topic":"nope"`, 1), "Content-Type", "application/json")
 	c.send(204, "DELETE", "/v1/alerts/rules/logins", "")

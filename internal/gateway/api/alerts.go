@@ -18,6 +18,30 @@ type alertGroups struct {
 	Groups []alerts.Group `json:"groups"`
 }
 
+// alertGroup is a group with what Prometheus's files may have and is not built: refused by name, as in a file, and not as a word
+// that is not known.
+type alertGroup struct {
+	alerts.Group
+	Limit int         `json:"limit"`
+	Rules []alertRule `json:"rules"`
+}
+
+type alertRule struct {
+	alerts.Rule
+	Record string `json:"record"`
+}
+
+func (a *alertGroup) group() alerts.Group {
+	g := a.Group
+	g.Limit = a.Limit
+	for i := range a.Rules {
+		r := a.Rules[i].Rule
+		r.Record = a.Rules[i].Record
+		g.Rules = append(g.Rules, r)
+	}
+	return g
+}
+
 // addAlerts adds alerts and their rules.
 func (a *API) addAlerts(on routes) {
 	m := alerts.New(a.cfg.Registry, a.cfg.Reader)
@@ -111,10 +135,11 @@ const triedFor = time.Hour
 
 // groupOf is the group of rules that a request has, named by its path.
 func groupOf(w http.ResponseWriter, r *http.Request) ([]alerts.Group, error) {
-	var g alerts.Group
-	if err := bodyWithin(w, r, alerts.MaxGroupBytes, &g); err != nil {
+	var body alertGroup
+	if err := bodyWithin(w, r, alerts.MaxGroupBytes, &body); err != nil {
 		return nil, err
 	}
+	g := body.group()
 	if name := r.PathValue("group"); g.Name == "" {
 		g.Name = name
 	} else if g.Name != name {
