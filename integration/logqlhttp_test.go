@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -115,9 +116,33 @@ func (h *logqlScene) overHTTP(t *testing.T) {
 	if list, _ := dig(got, "data", "result").([]any); len(list) != 2 || dig(list, 0, "metric", "topic") != "app" {
 		t.Errorf("volume: %v", got)
 	}
-	got, _ = ask(200, api+"index/volume_range", "query", `{topic="app"}`, "step", "600")
-	if list, _ := dig(got, "data", "result").([]any); len(list) != 1 {
-		t.Errorf("volume_range: %v", got)
+	for _, step := range []time.Duration{10 * time.Minute, 7 * time.Minute, 2 * time.Hour} { // within the range, to its end
+		want, have := map[int64]float64{}, map[int64]float64{}
+		end := h.begin.Add(time.Hour)
+		for i := range h.events {
+			if ev := &h.events[i]; ev.topic == "app" && ev.Time.After(h.begin) && ev.Message != "" {
+				at := h.begin.Add((ev.Time.Sub(h.begin) + step - 1) / step * step)
+				if at.After(end) {
+					at = end
+				}
+				want[at.Unix()] += float64(len(ev.Message))
+			}
+		}
+		got, _ = ask(200, api+"index/volume_range", "query", `{topic="app"}`, "step", fmt.Sprint(step.Seconds()))
+		values, _ := dig(got, "data", "result", 0, "values").([]any)
+		for i := range values {
+			at, _ := dig(values, i, 0).(float64)
+			n, err := strconv.ParseFloat(fmt.Sprint(dig(values, i, 1)), 64)
+			if err != nil {
+				t.Errorf("%v: %v", values[i], err)
+			}
+			if n > 0 {
+				have[int64(at)] = n
+			}
+		}
+		if !maps.Equal(have, want) {
+			t.Errorf("volume_range by %s: %v, want %v", step, have, want)
+		}
 	}
 	got, _ = ask(200, api+"detected_fields", "query", `{topic="app"}`)
 	found := map[any]any{}

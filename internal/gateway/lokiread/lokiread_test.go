@@ -140,7 +140,7 @@ func TestVolumeRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Path+"index/volume?"+c.form.Encode(), nil)
-			v, err := volumesOf(r, time.Minute)
+			v, err := volumesOf(r)
 			if c.refused {
 				if err == nil || refused(err).status != http.StatusBadRequest {
 					t.Errorf("%v", err)
@@ -150,7 +150,7 @@ func TestVolumeRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum, ok := v.expr.(*logql.VectorAggregation)
+			sum, ok := v.over(time.Minute).(*logql.VectorAggregation)
 			if !ok || !reflect.DeepEqual(*sum.Group, c.group) || v.byLabel != c.byLabel {
 				t.Errorf("%+v", v)
 			}

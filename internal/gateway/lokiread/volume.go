@@ -17,21 +17,22 @@ const (
 	maxVolumes     = 5000 // what a client may ask for; it gets logql.MaxSeries
 )
 
-// volumes is a question of one of the two routes: an expression of bytes by labels, and how many rows of its answer are asked for.
+// volumes is a question of one of the two routes: which lines, by which labels, and how many rows of its answer are asked for.
 type volumes struct {
-	expr  logql.Expr
+	lines *logql.Pipeline
+	group *logql.Grouping
 	limit int
 	// byLabel: a row is of a label, whatever its value, and not of a series.
 	byLabel bool
 }
 
 // volumesOf reads what the two routes have in common.
-func volumesOf(r *http.Request, span time.Duration) (*volumes, error) {
+func volumesOf(r *http.Request) (*volumes, error) {
 	p, err := selector(r, "query")
 	if err != nil {
 		return nil, err
 	}
-	v, labels := &volumes{}, []string(nil)
+	v, labels := &volumes{lines: p}, []string(nil)
 	if v.limit, err = number(r, "limit", defaultVolumes, maxVolumes); err != nil {
 		return nil, err
 	}
@@ -50,12 +51,16 @@ func volumesOf(r *http.Request, span time.Duration) (*volumes, error) {
 			labels = append(labels, p.Matchers[i].Name)
 		}
 	}
-	group := &logql.Grouping{Labels: labels}
+	v.group = &logql.Grouping{Labels: labels}
 	if labels == nil {
-		group = &logql.Grouping{Without: true}
+		v.group = &logql.Grouping{Without: true}
 	}
-	v.expr = &logql.VectorAggregation{Func: "sum", Inner: &logql.RangeAggregation{Func: "bytes_over_time", Pipeline: p, Range: span}, Group: group}
 	return v, nil
+}
+
+// over is the bytes of the lines of a span before an instant, by labels.
+func (v *volumes) over(span time.Duration) logql.Expr {
+	return &logql.VectorAggregation{Func: "sum", Inner: &logql.RangeAggregation{Func: "bytes_over_time", Pipeline: v.lines, Range: span}, Group: v.group}
 }
 
 // volume is how many bytes of lines there are, by labels, the most first.
@@ -64,11 +69,11 @@ func (a *API) volume(r *http.Request, s logql.Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := volumesOf(r, max(to.Sub(from), 1))
+	v, err := volumesOf(r)
 	if err != nil {
 		return nil, err
 	}
-	got, err := a.cfg.Engine.Numbers(r.Context(), s, v.expr, logql.Steps{Start: to, End: to})
+	got, err := a.cfg.Engine.Numbers(r.Context(), s, v.over(max(to.Sub(from), 1)), logql.Steps{Start: to, End: to})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +127,7 @@ func perLabel(all []logql.Series) []logql.Series {
 	return out
 }
 
-// volumeRange is the same in steps.
+// volumeRange is the same in steps, which have what the range has and no more: each is at its end, and the last may be shorter.
 func (a *API) volumeRange(r *http.Request, s logql.Scope) (any, error) {
 	from, to, err := span(r)
 	if err != nil {
@@ -134,14 +139,46 @@ func (a *API) volumeRange(r *http.Request, s logql.Scope) (any, error) {
 			return nil, err
 		}
 	}
-	v, err := volumesOf(r, step)
+	v, err := volumesOf(r)
 	if err != nil {
 		return nil, err
 	}
-	got, err := a.cfg.Engine.Numbers(r.Context(), s, v.expr, logql.Steps{Start: from, End: to, Step: step})
-	if err != nil {
-		return nil, err
+	got := &logql.Answer{}
+	whole := to.Sub(from) / step
+	end := from.Add(whole * step)
+	if whole > 0 {
+		if got, err = a.cfg.Engine.Numbers(r.Context(), s, v.over(step), logql.Steps{Start: from.Add(step), End: end, Step: step}); err != nil {
+			return nil, err
+		}
+	}
+	if rest := to.Sub(end); rest > 0 {
+		last, err := a.cfg.Engine.Numbers(r.Context(), s, v.over(rest), logql.Steps{Start: to, End: to})
+		if err != nil {
+			return nil, err
+		}
+		got = followed(got, last)
 	}
 	v.rows(got)
 	return matrix(r, got)
+}
+
+// followed is an answer with the points of another, which are later.
+func followed(a, later *logql.Answer) *logql.Answer {
+	at := map[string]int{}
+	for i := range a.Series {
+		at[logql.FormatLabels(a.Series[i].Labels)] = i
+	}
+	for _, s := range later.Series {
+		if i, there := at[logql.FormatLabels(s.Labels)]; there {
+			a.Series[i].Points = append(a.Series[i].Points, s.Points...)
+		} else {
+			a.Series = append(a.Series, s)
+		}
+	}
+	for _, note := range later.Notes {
+		if !slices.Contains(a.Notes, note) {
+			a.Notes = append(a.Notes, note)
+		}
+	}
+	return a
 }
