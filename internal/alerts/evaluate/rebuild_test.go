@@ -12,7 +12,9 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -207,5 +209,53 @@ func TestRegistryLostInDelivery(t *testing.T) {
 				return nil
 			})
 		})
+	}
+}
+
+// TestBeginsWithoutClickHouse holds that a process which takes over while no alert is pending or firing does without ClickHouse: that the
+// job is no older copy is seen in SHARDS.
+func TestBeginsWithoutClickHouse(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(fmt.Sprintf(logins, "2s"))
+	e := g.evaluator(nil)
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	g.send("app", failures(5, "u1")...)
+	g.rounds(e, g.has("FailedLogins u1 firing", "FailedLogins u1 inactive"))
+	job := func() (s decide.Topic) {
+		_, text := g.job("app")
+		var j registry.Job
+		if err := errors.Join(json.Unmarshal(text, &j), json.Unmarshal(j.State, &s)); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	ended := e.runs["app"].state.Decided
+	g.rounds(e, func() error { // what was made lies before what is saved
+		if s := job(); s.Decided < ended+int64(decide.Step) || len(s.Outbox) > 0 {
+			return fmt.Errorf("saved is %+v", s)
+		}
+		return nil
+	})
+	e.close()
+	cable, near := embeddedtest.NewCable(t, g.srv.HTTPDSN())
+	db, err := tables.Open(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	next := g.evaluatorBy(db, nil)
+	cable.Freeze(true)
+	g.send("app", failures(5, "u2")...)
+	g.rounds(next, func() error {
+		if all := g.history(); !slices.Contains(all, "FailedLogins u2 firing") {
+			return fmt.Errorf("the transitions are %q", all)
+		}
+		return nil
+	})
+	if all := g.history(); strings.Count(strings.Join(all, "\n"), "u1 firing") != 1 {
+		t.Errorf("u1 fired more than once: %q", all)
 	}
 }
