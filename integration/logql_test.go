@@ -62,6 +62,11 @@ func TestLogQL(t *testing.T) {
 			h.numbers(t)
 		}
 	})
+	t.Run("series", func(t *testing.T) {
+		for range n {
+			h.reduced(t)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		for range 300 {
 			h.refused(t)

@@ -121,6 +121,15 @@ func TestVolumeRows(t *testing.T) {
 	}
 }
 
+// TestInterval holds that lines are not answered whole where only some were asked for.
+func TestInterval(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Path+"query_range?"+url.Values{"query": {"{}"}, "interval": {"5"}}.Encode(), nil)
+	if _, err := (&API{}).queryRange(r, logql.Scope{}); err == nil || refused(err).status != http.StatusBadRequest || !strings.Contains(err.Error(), "interval is not built") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestVolumeRequests holds by what a volume is summed.
 func TestVolumeRequests(t *testing.T) {
 	t.Parallel()

@@ -102,6 +102,9 @@ func (a *API) queryRange(r *http.Request, s logql.Scope) (any, error) {
 		return nil, err
 	}
 	if q.Log != nil {
+		if text := r.FormValue("interval"); text != "" && text != "0" {
+			return nil, badRequest("interval is not built: leave it out, or count lines with a step, as in sum(count_over_time({…}[1m]))")
+		}
 		return a.lines(r, s, q.Log, from, to)
 	}
 	step := max(to.Sub(from)/250, time.Second).Truncate(time.Second) // Loki's default
