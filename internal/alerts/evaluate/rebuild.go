@@ -15,9 +15,12 @@ import (
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// maxTransitions is how many events of alerts a rebuild reads, the newest first: some seconds. Beyond it, alerts that began
-// earlier are not found, and the log says so.
-const maxTransitions = 50_000
+// Bounds of a rebuild: how many events of alerts it reads, the newest first, and for how long, that the round does not end before it has
+// read them. Beyond, alerts that began earlier are not found, and the log says so.
+const (
+	maxTransitions = 50_000
+	rebuildTime    = roundTime / 2
+)
 
 // maxAgain is how far back is evaluated again where it is not known how far was. While the registry was lost no router went on.
 const maxAgain = time.Hour
@@ -30,17 +33,24 @@ func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
 			return err
 		}
 	}
+	from := time.Time{}
+	if !lost {
+		from = time.Unix(0, r.state.Decided+1)
+	}
 	var last []events.Read
+	var known map[string]events.Read
 	whole := true
 	err := r.e.readStored(ctx, func(ctx context.Context) (err error) {
-		last, whole, err = events.Last(ctx, r.e.cfg.Reader, r.topic.Name, upTo.Add(maxAhead), maxTransitions)
+		if last, whole, err = events.Last(ctx, r.e.cfg.Reader, r.topic.Name, from, upTo.Add(maxAhead), maxTransitions, rebuildTime); err == nil && len(last) > 0 {
+			known, err = events.ByKey(ctx, r.e.cfg.Reader, r.state.Alerts)
+		}
 		return err
 	})
 	if err != nil || len(last) == 0 {
 		return err
 	}
 	if !whole {
-		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: what was known of its alerts is rebuilt from the newest %d events of topic %s; one that began earlier and goes on is not found", ErrLeftOut, maxTransitions, schemas.TopicAlerts))
+		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: what was known of its alerts is rebuilt from the newest events of topic %s, %d or those of %s; one that began earlier and goes on is not found", ErrLeftOut, schemas.TopicAlerts, maxTransitions, rebuildTime))
 	}
 	if lost {
 		declared, err := r.declared(ctx)
@@ -50,7 +60,7 @@ func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
 		first := decide.Instant(upTo.UnixNano()) - 2*int64(decide.Step)
 		r.state.Decided = decide.Instant(min(max(declared, first-int64(maxAgain)), first))
 	}
-	return r.tellAgain(ctx, r.adopt(last))
+	return r.tellAgain(ctx, r.adopt(last, known))
 }
 
 // declared is when the last of the rules was, unix ns: no rule is evaluated at what was before.
@@ -125,45 +135,49 @@ func (r *run) unknown(reader *frame.Reader, upTo time.Time) bool {
 	return false
 }
 
-// adopt takes the last transitions of alerts for what is known of them, and returns those of the newest instant, whose delivery may have
-// been under way. Nothing up to the last of those that counts made is evaluated again: of an alert that ended nothing else is known.
-func (r *run) adopt(last []events.Read) (newest []decide.Notice) {
-	known := map[string]decide.Named{}
-	for _, a := range r.state.Alerts {
-		known[a.Key] = a
-	}
+// adopt takes the last transitions of alerts in place of what the job has of them; known are the events of that. It returns those of the
+// newest instant, whose delivery may have been under way. Nothing up to the last of those that counts made is evaluated again: of an
+// alert that ended nothing else is known.
+func (r *run) adopt(last []events.Read, known map[string]events.Read) (newest []decide.Notice) {
 	for i := range last {
 		if rr := r.of(last[i].Names()); rr == nil || !rr.rule.Asked() {
 			r.state.Decided = max(r.state.Decided, last[i].Time.UnixNano()/int64(decide.Step)*int64(decide.Step))
 		}
 	}
-	told := map[string]bool{}
+	later := map[alert]bool{}
+	for i := range last {
+		later[alertOf(&last[i])] = true
+	}
 	kept := r.state.Alerts[:0:0]
+	for _, a := range r.state.Alerts {
+		of := alert{rule: events.Resource(a.Group, a.Rule)} // that of a rule without By, also where its event is gone
+		if e, there := known[a.Key]; there {
+			of = alertOf(&e)
+		}
+		if !later[of] {
+			kept = append(kept, a)
+		}
+	}
 	for i := range last {
 		e := &last[i]
-		told[e.Rule] = true
 		n := r.noticeOf(e)
 		if e.Time.Equal(last[0].Time) {
 			newest = append(newest, n)
 		}
-		if e.State == decide.Inactive {
-			continue
-		}
-		a, was := known[e.Key]
-		if !was {
+		if e.State != decide.Inactive {
 			// When its condition was last met is not in its event. It may be as late as this, and then it ends no earlier than it should.
-			a = decide.Named{Alert: decide.Alert{State: e.State, Since: n.Since, Met: max(n.At, r.state.Decided), At: n.At}, Group: n.Group, Rule: n.Rule, Sum: n.Sum, Key: n.Key}
-		}
-		kept = append(kept, a)
-	}
-	for _, a := range r.state.Alerts { // of a rule without By whose event is gone
-		if rr := r.rule(&a); rr != nil && !rr.decide.Grouped && !told[events.Resource(a.Group, a.Rule)] {
-			kept = append(kept, a)
+			met := max(n.At, r.state.Decided)
+			kept = append(kept, decide.Named{Alert: decide.Alert{State: e.State, Since: n.Since, Met: met, At: n.At}, Group: n.Group, Rule: n.Rule, Sum: n.Sum, Key: n.Key})
 		}
 	}
 	r.state.Alerts, r.bytes = kept, bytesOf(kept)
 	return newest
 }
+
+// alert tells alerts of a topic apart.
+type alert struct{ rule, value string }
+
+func alertOf(e *events.Read) alert { return alert{e.Rule, e.Attrs[events.AttrValue]} }
 
 // noticeOf is a transition as it was delivered, by its event.
 func (r *run) noticeOf(e *events.Read) decide.Notice {

@@ -148,13 +148,14 @@ func Of(e *schemas.Event) (key, topic string) {
 	return key, topic
 }
 
-// Last reads the last transition of each alert of a topic up to a time, the newest first. It reads so many transitions at most; whole:
-// those were all.
-func Last(ctx context.Context, r *query.Reader, topic string, to time.Time, most int) (last []Read, whole bool, err error) {
+// Last reads the last transition of each alert of a topic in a range of time, the newest first. It reads so many transitions at most, and begins
+// no page after within. whole: those were all.
+func Last(ctx context.Context, r *query.Reader, topic string, from, to time.Time, most int, within time.Duration) (last []Read, whole bool, err error) {
 	type alert struct{ rule, value string }
 	seen := map[alert]bool{}
-	req := query.Request{Topic: schemas.TopicAlerts, To: to, Where: schemas.ColAttributes + "." + AttrTopic + " = " + filter.Quote(topic), Limit: query.MaxLimit}
-	for n := 0; n < most; {
+	req := query.Request{Topic: schemas.TopicAlerts, From: from, To: to, Where: schemas.ColAttributes + "." + AttrTopic + " = " + filter.Quote(topic), Limit: query.MaxLimit}
+	begun := time.Now()
+	for n := 0; n < most && (n == 0 || time.Since(begun) < within); {
 		page, err := r.Query(ctx, req)
 		if errors.Is(err, schemas.ErrUnknownTopic) {
 			return nil, true, nil
