@@ -10,6 +10,8 @@ type Topic struct {
 	Outbox []Notice `json:"outbox,omitempty"`
 	// Asked is how far rules are evaluated that have instants of their own, by a name of each.
 	Asked map[string]Asked `json:"asked,omitempty"`
+	// Rebuilt is when all of this was made of the events of alerts, unix ns, while their rules may still be coming back; 0: it was not.
+	Rebuilt int64 `json:"rebuilt,omitempty"`
 }
 
 // Asked is how far a rule is evaluated whose values are asked for.
@@ -55,6 +57,8 @@ type Notice struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Calls       []Call            `json:"calls,omitempty"`
+	// Stored: its event is there, and receivers are told alone for whom no timer is.
+	Stored bool `json:"stored,omitempty"`
 }
 
 // BySeries is By where a rule has an alert for each series of its expression, whose labels Value has as text.

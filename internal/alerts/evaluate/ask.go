@@ -175,6 +175,11 @@ func (r *run) asked() {
 			continue
 		}
 		a := rr.asked
+		if a.At == 0 { // the run is still being loaded
+			if was, known := r.state.Asked[rr.rule.AskedKey(rr.group.Name)]; known {
+				a = was
+			}
+		}
 		if left -= 6 * len(a.Error); left < 0 && a.Error != "" { // JSON makes some bytes six
 			a.Error = "the log of the process that evaluates says why"
 		}

@@ -56,16 +56,9 @@ func (r *run) commit(ctx context.Context, from, at int64, made []decide.Notice) 
 		return nil
 	}
 	for len(made) > 0 {
-		some, size := 0, 0
-		for some < len(made) && some < maxNotices {
-			text, err := json.Marshal(&made[some])
-			if err != nil {
-				return err
-			}
-			if size += len(text); some > 0 && size > maxNoticeBytes {
-				break
-			}
-			some++
+		some, err := fits(made)
+		if err != nil {
+			return err
 		}
 		part := made[:some]
 		made = made[some:]
@@ -82,6 +75,20 @@ func (r *run) commit(ctx context.Context, from, at int64, made []decide.Notice) 
 		}
 	}
 	return nil
+}
+
+// fits is how many of some transitions an outbox has, from the first.
+func fits(made []decide.Notice) (some int, err error) {
+	for size := 0; some < len(made) && some < maxNotices; some++ {
+		text, err := json.Marshal(&made[some])
+		if err != nil {
+			return 0, err
+		}
+		if size += len(text); some > 0 && size > maxNoticeBytes {
+			break
+		}
+	}
+	return some, nil
 }
 
 // take enters a transition into the alerts of the state. left: it is beyond their bound, and is not made.
@@ -159,7 +166,9 @@ func (r *run) empty(ctx context.Context) error {
 		if err := r.e.deliver(ctx, n); err != nil {
 			return errors.Join(err, r.delivered(ctx, i))
 		}
-		r.e.cfg.Hooks.Changed(n)
+		if !n.Stored {
+			r.e.cfg.Hooks.Changed(n)
+		}
 	}
 	r.e.cfg.Crash("delivered")
 	r.state.Outbox = nil

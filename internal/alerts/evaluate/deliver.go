@@ -87,6 +87,9 @@ func (o *outlet) close() {
 
 // deliver stores a transition's event, and has receivers told of it.
 func (e *Evaluator) deliver(ctx context.Context, n *decide.Notice) error {
+	if n.Stored {
+		return e.tell(ctx, n, true)
+	}
 	if err := e.publish(ctx, n); err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
@@ -25,6 +27,13 @@ const (
 // maxAgain is how far back is evaluated again where it is not known how far was. While the registry was lost no router went on.
 const maxAgain = time.Hour
 
+// maxToldAgain is how old a transition may be of which receivers are told again where no timer is there. A timer leaves TIMERS ten minutes after it is over: of an
+// older one that is missing it is not known whether it was called. The clocks of two processes may be two minutes apart.
+const maxToldAgain = 8 * time.Minute
+
+// maxRulesLate is how long after a rebuild an alert waits for its rule: rules come back one group after the other.
+const maxRulesLate = 10 * time.Minute
+
 // rebuild makes what is known of a topic's alerts from their events, where the registry lost it, or has it from an older copy. Else
 // an alert that fires would be forgotten, or be made once more under another key. upTo is the time of the log.
 func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
@@ -37,20 +46,31 @@ func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
 	if !lost {
 		from = time.Unix(0, r.state.Decided+1)
 	}
+	removal, err := r.e.cfg.Registry.Removal(ctx, r.topic.Name)
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+	case err != nil:
+		return err
+	case removal.Ended != nil && removal.Ended.After(from): // what was before is of another topic of the name
+		from = *removal.Ended
+	}
 	var last []events.Read
 	var known map[string]events.Read
 	whole := true
-	err := r.e.readStored(ctx, func(ctx context.Context) (err error) {
+	err = r.e.readStored(ctx, func(ctx context.Context) (err error) {
 		if last, whole, err = events.Last(ctx, r.e.cfg.Reader, r.topic.Name, from, upTo.Add(maxAhead), maxTransitions, rebuildTime); err == nil && len(last) > 0 {
 			known, err = events.ByKey(ctx, r.e.cfg.Reader, r.state.Alerts)
 		}
 		return err
 	})
-	if err != nil || len(last) == 0 {
+	if err != nil {
 		return err
 	}
 	if !whole {
 		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: what was known of its alerts is rebuilt from the newest events of topic %s, %d or those of %s; one that began earlier and goes on is not found", ErrLeftOut, schemas.TopicAlerts, maxTransitions, rebuildTime))
+	}
+	if len(last) == 0 {
+		return nil
 	}
 	if lost {
 		declared, err := r.declared(ctx)
@@ -59,6 +79,7 @@ func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
 		}
 		first := decide.Instant(upTo.UnixNano()) - 2*int64(decide.Step)
 		r.state.Decided = decide.Instant(min(max(declared, first-int64(maxAgain)), first))
+		r.state.Rebuilt = time.Now().UnixNano()
 	}
 	return r.tellAgain(ctx, r.adopt(last, known))
 }
@@ -82,6 +103,13 @@ func (r *run) declared(ctx context.Context) (last int64, err error) {
 func (r *run) older(ctx context.Context, upTo time.Time) (bool, error) {
 	if upTo.Sub(time.Unix(0, r.state.Decided)) > maxBehind {
 		return true, nil // SHARDS may no longer have them
+	}
+	shards, err := streams.Info(ctx, r.e.js, schemas.StreamShards)
+	if err != nil {
+		return false, err
+	}
+	if since := time.Unix(0, r.state.Decided).Add(-decide.Step - maxAhead); shards.State.FirstSeq > 1 && (shards.State.Msgs == 0 || shards.State.FirstTime.After(since)) {
+		return true, nil // a full disk makes the time shorter that SHARDS has
 	}
 	t, err := r.e.cfg.Registry.Topic(ctx, schemas.TopicAlerts)
 	if errors.Is(err, schemas.ErrUnknownTopic) {
@@ -135,42 +163,56 @@ func (r *run) unknown(reader *frame.Reader, upTo time.Time) bool {
 	return false
 }
 
-// adopt takes the last transitions of alerts in place of what the job has of them; known are the events of that. It returns those of the
-// newest instant, whose delivery may have been under way. Nothing up to the last of those that counts made is evaluated again: of an
-// alert that ended nothing else is known.
+// adopt takes the last transitions of alerts in place of what the job has of them that is older; known are the events of that. It returns
+// the newest, whose delivery may have been under way. Nothing before the last of those that counts made is evaluated again: of an
+// alert that ended nothing else is known. The instant itself is, for its transitions may be several commits.
 func (r *run) adopt(last []events.Read, known map[string]events.Read) (newest []decide.Notice) {
 	for i := range last {
 		if rr := r.of(last[i].Names()); rr == nil || !rr.rule.Asked() {
-			r.state.Decided = max(r.state.Decided, last[i].Time.UnixNano()/int64(decide.Step)*int64(decide.Step))
+			r.state.Decided = max(r.state.Decided, last[i].Time.UnixNano()/int64(decide.Step)*int64(decide.Step)-int64(decide.Step))
 		}
 	}
-	later := map[alert]bool{}
+	later := map[alert]int64{}
 	for i := range last {
-		later[alertOf(&last[i])] = true
+		later[alertOf(&last[i])] = last[i].Time.UnixNano()
 	}
+	newer := map[alert]bool{} // what the job has, after the clock of NATS was set back
 	kept := r.state.Alerts[:0:0]
 	for _, a := range r.state.Alerts {
 		of := alert{rule: events.Resource(a.Group, a.Rule)} // that of a rule without By, also where its event is gone
 		if e, there := known[a.Key]; there {
 			of = alertOf(&e)
 		}
-		if !later[of] {
+		if at, there := later[of]; !there || at <= a.At {
 			kept = append(kept, a)
+			newer[of] = true
 		}
 	}
+	size, left := bytesOf(kept), 0
 	for i := range last {
 		e := &last[i]
+		if newer[alertOf(e)] {
+			continue
+		}
 		n := r.noticeOf(e)
-		if e.Time.Equal(last[0].Time) {
+		if !e.Time.Before(last[0].Time.Add(-events.Late)) {
 			newest = append(newest, n)
+		}
+		if e.State != decide.Inactive && (len(kept) >= alerts.MaxTopicAlerts || size+named(&n) > maxAlertBytes) {
+			left++
+			continue
 		}
 		if e.State != decide.Inactive {
 			// When its condition was last met is not in its event. It may be as late as this, and then it ends no earlier than it should.
 			met := max(n.At, r.state.Decided)
 			kept = append(kept, decide.Named{Alert: decide.Alert{State: e.State, Since: n.Since, Met: met, At: n.At}, Group: n.Group, Rule: n.Rule, Sum: n.Sum, Key: n.Key})
+			size += named(&n)
 		}
 	}
-	r.state.Alerts, r.bytes = kept, bytesOf(kept)
+	if left > 0 {
+		r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: %d alerts that its events have beside %d others; the limits are %d alerts and %d bytes", ErrLeftOut, left, len(kept), alerts.MaxTopicAlerts, maxAlertBytes))
+	}
+	r.state.Alerts, r.bytes = kept, size
 	return newest
 }
 
@@ -199,16 +241,42 @@ func (r *run) noticeOf(e *events.Read) decide.Notice {
 	return n
 }
 
-// tellAgain has receivers told of transitions whose event is there, and whose timers may not be: the registry may have been lost while
-// they were delivered. A timer that is there stays as it is.
+// tellAgain saves what is adopted, and has receivers told of transitions whose event is there, and whose timers may not be: the registry
+// may have been lost while they were delivered. They go through the outbox, so that a round that ends, or a process, leaves none out
+// of those that are in it.
 func (r *run) tellAgain(ctx context.Context, made []decide.Notice) error {
+	made = slices.DeleteFunc(made, func(n decide.Notice) bool {
+		return !n.Tells() || len(n.Calls) == 0 || time.Since(time.Unix(0, n.At)) > maxToldAgain
+	})
 	for i := range made {
-		if time.Since(time.Unix(0, made[i].At)) > maxBehind { // none is tried for longer
-			continue
-		}
-		if err := r.e.tell(ctx, &made[i], true); err != nil {
+		made[i].Stored = true
+	}
+	for {
+		some, err := fits(made)
+		if err != nil {
 			return err
 		}
+		r.state.Outbox, made = slices.Clone(made[:some]), made[some:]
+		if err := r.save(ctx); err != nil {
+			return err
+		}
+		r.e.cfg.Crash("adopted")
+		if err := r.empty(ctx); err != nil {
+			if len(made) > 0 {
+				r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: whether receivers were told of %d of its newest transitions is not looked for: the round ended before", ErrLeftOut, len(made)))
+			}
+			return err
+		}
+		if len(made) == 0 {
+			return nil
+		}
 	}
-	return nil
+}
+
+// waits reports whether an alert waits for its rule to come back, after a rebuild.
+func (r *run) waits(a *decide.Named) bool { return r.state.Rebuilt > 0 && r.of(a.Group, a.Rule) == nil }
+
+// late reports whether the time is over in which rules come back.
+func (r *run) late() bool {
+	return r.state.Rebuilt > 0 && time.Since(time.Unix(0, r.state.Rebuilt)) > maxRulesLate
 }

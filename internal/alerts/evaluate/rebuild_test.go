@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,84 @@ func (g *rig) keys() (keys []string) {
 	return keys
 }
 
+// listed are the keys of the alerts that are pending or firing, by rule and value.
+func (g *rig) listed() map[string]string {
+	g.t.Helper()
+	list, err := g.List(g.ctx)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	out := map[string]string{}
+	for i := range list.Alerts {
+		a := &list.Alerts[i]
+		out[a.Group+"/"+a.Rule+" "+a.Value] = a.Key
+	}
+	return out
+}
+
+// TestRulesComeBackLater holds that alerts wait for their rules where the registry was lost, and the groups are applied one after the other:
+// none ends and fires again. Those whose group does not come back end.
+func TestRulesComeBackLater(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	first := fmt.Sprintf(logins, "1h")
+	second, third := strings.Replace(first, "name: logins", "name: second", 1), strings.Replace(first, "name: logins", "name: third", 1)
+	for _, text := range []string{first, second, third} {
+		g.apply(text)
+	}
+	e := g.evaluator(nil)
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	g.send("app", failures(5, "u1")...)
+	want := []string{"FailedLogins u1 firing", "FailedLogins u1 firing", "FailedLogins u1 firing"}
+	g.rounds(e, g.has(want...))
+	listed, told := g.listed(), g.told("ops")
+	e.close()
+	for _, name := range []string{"logins", "second", "third"} {
+		if err := g.Remove(g.ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.bucket().Delete(g.ctx, schemas.JobKey(schemas.JobAlerts, "app")); err != nil {
+		t.Fatal(err)
+	}
+	e = g.evaluator(nil)
+	same := func() error {
+		if now := g.listed(); !maps.Equal(now, listed) {
+			return fmt.Errorf("listed are %q, want %q", now, listed)
+		}
+		return nil
+	}
+	g.apply(first)
+	g.rounds(e, same)
+	e.close() // one that takes over has them wait too
+	e = g.evaluator(nil)
+	g.apply(second)
+	g.send("app", failures(5, "u2")...)
+	g.rounds(e, g.has(append([]string{"FailedLogins u2 firing", "FailedLogins u2 firing"}, want...)...))
+	now := g.listed()
+	for of, key := range listed {
+		if now[of] != key {
+			t.Errorf("%s has the key %q, and had %q", of, now[of], key)
+		}
+	}
+	for _, id := range told {
+		if !slices.Contains(g.told("ops"), id) {
+			t.Errorf("the notification %s is gone", id)
+		}
+	}
+	if n := len(g.told("ops")); n != len(told)+2 {
+		t.Errorf("%d notifications, want %d", n, len(told)+2)
+	}
+	r := e.run("app")
+	r.state.Rebuilt -= int64(maxRulesLate)
+	if err := r.save(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	g.rounds(e, g.has(append([]string{"FailedLogins u2 firing", "FailedLogins u2 firing", "FailedLogins u1 inactive the rule was removed or changed"}, want...)...))
+}
+
 // TestRegistryLost holds that no alert is forgotten, and none fires once more, where what the registry knows of alerts is lost or is an
 // older copy: it is made of the events of alerts again. The window is long, so the counts of those that fired still meet the
 // condition, and a rule with a field that is removed meanwhile ends its alerts.
@@ -113,7 +192,7 @@ func TestRegistryLost(t *testing.T) {
 			g.send("app", schemas.Event{Type: "brief", UserID: "u3"})
 			want = append(want, "FailedLogins u2 firing", "Brief u3 firing", "Brief u3 inactive", "Long  firing", "Later u3 pending")
 			g.rounds(e, g.has(want...))
-			before := g.keys()
+			before, listed := g.keys(), g.listed()
 			c.lose(g, key, older)
 			if !c.stays {
 				e.close()
@@ -136,6 +215,12 @@ func TestRegistryLost(t *testing.T) {
 			slices.Sort(still)
 			if all := []string{"FailedLogins u1 firing", "FailedLogins u2 firing", "FailedLogins u4 firing", "Later u3 pending", "Long  firing", "Some  firing"}; !slices.Equal(still, all) {
 				t.Errorf("listed are %q, want %q", still, all)
+			}
+			now := g.listed()
+			for of, key := range listed {
+				if now[of] != key {
+					t.Errorf("%s has the key %q, and had %q", of, now[of], key)
+				}
 			}
 			for _, k := range before {
 				if !slices.Contains(g.keys(), k) {
@@ -170,8 +255,8 @@ func TestRegistryLost(t *testing.T) {
 // transition that is committed, or whose event is stored and its timer is not.
 func TestRegistryLostInDelivery(t *testing.T) {
 	t.Parallel()
-	for _, stored := range []bool{false, true} {
-		t.Run(fmt.Sprint("the event is stored: ", stored), func(t *testing.T) {
+	for name, c := range map[string]struct{ stored, again bool }{"committed": {}, "the event is stored": {stored: true}, "and the next process dies": {stored: true, again: true}} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newRig(t, schemas.NewTopic("app"))
 			g.apply(fmt.Sprintf(logins, "1h"))
@@ -185,7 +270,7 @@ func TestRegistryLostInDelivery(t *testing.T) {
 			}
 			g.send("app", failures(5, "u1")...)
 			dies(g, e)
-			if stored {
+			if c.stored {
 				job, err := g.reg.Job(g.ctx, schemas.JobAlerts, "app")
 				if err != nil {
 					t.Fatal(err)
@@ -199,6 +284,13 @@ func TestRegistryLostInDelivery(t *testing.T) {
 				}
 			}
 			g.deleteRegistry()
+			if c.again { // what is adopted is saved with whom it has to tell
+				dies(g, g.evaluator(func(at string) {
+					if at == "adopted" {
+						panic(killed{})
+					}
+				}))
+			}
 			g.rounds(g.evaluator(nil), func() error {
 				if err := g.has("FailedLogins u1 firing")(); err != nil {
 					return err

@@ -106,6 +106,9 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 		}
 		r.state.Decided = max(r.state.Decided, first)
 	}
+	if r.late() {
+		r.state.Rebuilt = 0
+	}
 	for _, rr := range r.rules {
 		if !rr.rule.Asked() {
 			continue
@@ -151,7 +154,8 @@ func (r *run) bind(rules []bound) (window time.Duration) {
 	return window
 }
 
-// alerts gives the alerts that are known to their rules. Those whose rule is no longer there, or means something else, end.
+// alerts gives the alerts that are known to their rules. Those whose rule is no longer there, or means something else, end. After a
+// rebuild they wait for it.
 func (r *run) alerts(ctx context.Context) error {
 	if len(r.state.Alerts) == 0 {
 		return nil
@@ -176,8 +180,12 @@ func (r *run) alerts(ctx context.Context) error {
 		rr := r.rule(a)
 		if rr != nil { // of a rule without By it is "", also where the event is gone
 			value := e.Attrs[events.AttrValue]
-			rr.alerts[value], rr.keys[value] = a.Until(r.state.Decided), a.Key
+			// Its instant may be the next one: of several commits of that, or of a rebuild, not all may be made. When it began stays.
+			rr.alerts[value], rr.keys[value] = a.Until(r.state.Decided+int64(decide.Step)), a.Key
 			rr.values[value], _ = strconv.ParseFloat(e.Attrs[events.AttrCount], 64) // 0 where the event is gone
+			continue
+		}
+		if r.waits(a) {
 			continue
 		}
 		ended = append(ended, decide.Notice{
@@ -213,6 +221,9 @@ func (r *run) round(ctx context.Context) error {
 	}
 	if time.Unix(0, r.state.Decided).Sub(upTo) > maxAhead {
 		return errStale // load goes back
+	}
+	if r.late() {
+		return errStale // load ends the alerts whose rules did not come back
 	}
 	whole, err := r.read(ctx)
 	if err != nil {

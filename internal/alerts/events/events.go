@@ -148,20 +148,38 @@ func Of(e *schemas.Event) (key, topic string) {
 	return key, topic
 }
 
-// Last reads the last transition of each alert of a topic in a range of time, the newest first. It reads so many transitions at most, and begins
-// no page after within. whole: those were all.
+// Late is how much earlier an event's time may be than that of one that was committed before it: rules that are asked for have instants of
+// their own, and are answered later.
+const Late = 2 * time.Minute
+
+// maxLastBytes bounds the events that Last holds, as JSON.
+const maxLastBytes = 64 << 20
+
+// ErrNotYet: ClickHouse does not have all events of alerts yet.
+var ErrNotYet = errors.New("the events of alerts are not all stored yet")
+
+// Last reads the last transition of each alert of a topic in a range of time, the newest first. It reads so many transitions at most, and
+// takes no longer than within. whole: those were all. ErrNotYet: some cannot be asked for yet. Of an alert that ended more than Late before the
+// newest event there are its names and its time alone.
 func Last(ctx context.Context, r *query.Reader, topic string, from, to time.Time, most int, within time.Duration) (last []Read, whole bool, err error) {
 	type alert struct{ rule, value string }
 	seen := map[alert]bool{}
 	req := query.Request{Topic: schemas.TopicAlerts, From: from, To: to, Where: schemas.ColAttributes + "." + AttrTopic + " = " + filter.Quote(topic), Limit: query.MaxLimit}
-	begun := time.Now()
-	for n := 0; n < most && (n == 0 || time.Since(begun) < within); {
-		page, err := r.Query(ctx, req)
+	paged, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for n, size := 0, 0; n < most && size < maxLastBytes; {
+		page, err := r.Query(paged, req)
 		if errors.Is(err, schemas.ErrUnknownTopic) {
 			return nil, true, nil
 		}
+		if err != nil && paged.Err() != nil && ctx.Err() == nil { // a topic of years, of which a page alone takes longer
+			return last, false, nil
+		}
 		if err != nil {
 			return nil, false, err
+		}
+		if len(page.Notes) > 0 { // of a page that is read there is this one alone
+			return nil, false, fmt.Errorf("%w: %s", ErrNotYet, strings.Join(page.Notes, "; "))
 		}
 		for _, line := range page.Events {
 			e, err := Parse(line)
@@ -170,6 +188,11 @@ func Last(ctx context.Context, r *query.Reader, topic string, from, to time.Time
 			}
 			if of := (alert{e.Rule, e.Attrs[AttrValue]}); !seen[of] {
 				seen[of] = true
+				if e.State == decide.Inactive && len(last) > 0 && e.Time.Before(last[0].Time.Add(-Late)) {
+					e.Message, e.Attrs = "", map[string]string{AttrGroup: e.Attrs[AttrGroup], AttrValue: e.Attrs[AttrValue]}
+				} else {
+					size += len(line)
+				}
 				last = append(last, e)
 			}
 		}
