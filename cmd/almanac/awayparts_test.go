@@ -135,7 +135,7 @@ func TestAwayOfPartsAlone(t *testing.T) {
 			if hit {
 				lines = append(lines, `almanac_ready 0`)
 			}
-			if hit && p.aged != "" { // it lets its lanes go, whose timers others may call, and then it has none
+			if hit && p.aged != "" { // it lets its lanes go, whose timers others may call, and then it does not have one
 				lines = lines[1:]
 			}
 			p.until(t, c.name, lines...)
