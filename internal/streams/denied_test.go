@@ -112,7 +112,7 @@ func TestDenialEnds(t *testing.T) {
 				if got := ended(); !slices.Equal(got, c.atOnce) {
 					t.Errorf("%v end at once, want %v", got, c.atOnce)
 				}
-				time.Sleep(deniedGrace)
+				<-time.After(deniedGrace)
 				synctest.Wait()
 				if got := ended(); !slices.Equal(got, c.end) {
 					t.Errorf("%v end, want %v", got, c.end)
