@@ -212,7 +212,7 @@ func empty(v any) bool {
 	switch at := v.(type) {
 	case map[string]any:
 		for name, one := range at {
-			if name != "stats" && name != "limit" && !empty(one) {
+			if name != "stats" && name != "limit" && name != "encodingFlags" && !empty(one) {
 				return false
 			}
 		}

@@ -63,8 +63,17 @@ func TestLogQL(t *testing.T) {
 		}
 	})
 	t.Run("series", func(t *testing.T) {
-		for range n {
-			h.reduced(t)
+		compared, least := 0, max(1, n/5)
+		for range 10 * n { // a seed may have many that select nothing
+			if h.reduced(t) {
+				compared++
+			}
+			if t.Failed() || compared == n {
+				break
+			}
+		}
+		if compared < least && !t.Failed() {
+			t.Errorf("%d aggregations had something to compare, want %d", compared, least)
 		}
 	})
 	t.Run("refused", func(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 )
 
 // reduced compares an aggregation of series with one that is computed here: each series has the labels of its stream, those that were
-// parsed and those that are named. What arithmetic and comparisons make of the numbers is computed here too.
-func (h *logqlScene) reduced(t *testing.T) {
+// parsed and those that are named. What arithmetic and comparisons make of the numbers is computed here too. It reports whether there was
+// something to compare.
+func (h *logqlScene) reduced(t *testing.T) (compared bool) {
 	t.Helper()
 	rng := h.rng
 	inner, span := h.pipeline(), oneOf(rng, time.Minute, 10*time.Minute, time.Hour)
@@ -49,13 +50,13 @@ func (h *logqlScene) reduced(t *testing.T) {
 	}
 	lines := h.of(t, log)
 	if slices.ContainsFunc(lines, func(e *logql.Entry) bool { return e.Get(logql.ErrorLabel) != "" }) {
-		return
+		return false // which a query refuses
 	}
 	steps := logql.Steps{Start: h.begin.Add(time.Duration(rng.IntN(100)) * time.Second), End: h.begin.Add(time.Hour), Step: oneOf(rng, time.Minute, 17*time.Minute)}
 	got, err := h.engine.Numbers(t.Context(), logql.Scope{}, q.Metric, steps)
 	if err != nil {
 		t.Errorf("%s: %v", src, err)
-		return
+		return false
 	}
 	have := map[string][]float64{} // by instant and group: of series that rank alike any may be there
 	for _, s := range got.Series {
@@ -104,6 +105,7 @@ func (h *logqlScene) reduced(t *testing.T) {
 	if !maps.EqualFunc(have, want, func(a, b []float64) bool { return slices.EqualFunc(a, b, near) }) {
 		t.Errorf("%s at %v: %d values, want %d", src, steps, len(have), len(want))
 	}
+	return len(want) > 0
 }
 
 // groupedBy are the labels that a grouping keeps.

@@ -108,13 +108,13 @@ func TestRulesComeBackLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := g.bucket().Delete(g.ctx, schemas.JobKey(schemas.JobAlerts, "app")); err != nil {
-		t.Fatal(err)
-	}
+	g.deleteRegistry()
 	e = g.evaluator(nil)
 	same := func() error {
 		if now := g.listed(); !maps.Equal(now, listed) {
-			return fmt.Errorf("listed are %q, want %q", now, listed)
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return fmt.Errorf("listed are %q, want %q; faults: %w", now, listed, errors.Join(g.faults...))
 		}
 		return nil
 	}

@@ -1,0 +1,76 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/alerts/events"
+)
+
+// TestAdopt holds which of what the job has and of what its events have is taken.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int) int64 { return time.Unix(1_800_000_000+int64(seconds), 0).UnixNano() }
+	event := func(seconds int, value, key string, state decide.State) events.Read {
+		return events.Read{Time: time.Unix(0, at(seconds)), State: state, Key: key, Rule: "g/r", Attrs: map[string]string{events.AttrGroup: "g", events.AttrValue: value}}
+	}
+	job := func(seconds int, key string) decide.Named {
+		return decide.Named{Alert: decide.Alert{State: decide.Firing, Since: at(seconds), Met: at(seconds), At: at(seconds)}, Group: "g", Rule: "r", Key: key}
+	}
+	var many []events.Read
+	for i := range alerts.MaxTopicAlerts + 3 {
+		many = append(many, event(0, fmt.Sprint(i), fmt.Sprint("k", i), decide.Firing))
+	}
+	for name, c := range map[string]struct {
+		has         []decide.Named
+		known       map[string]events.Read
+		last        []events.Read
+		want        []string // keys; nil: the bound of alerts
+		newest      int
+		leftOut     bool
+		decidedUpTo int64
+	}{
+		"a later event":        {has: []decide.Named{job(0, "a")}, known: map[string]events.Read{"a": event(0, "u", "a", decide.Firing)}, last: []events.Read{event(9, "u", "b", decide.Firing)}, want: []string{"b"}, newest: 1, decidedUpTo: at(8)},
+		"it ended":             {has: []decide.Named{job(0, "a")}, known: map[string]events.Read{"a": event(0, "u", "a", decide.Firing)}, last: []events.Read{event(9, "u", "b", decide.Inactive)}, want: []string{}, newest: 1, decidedUpTo: at(8)},
+		"an event from before": {has: []decide.Named{job(9, "a")}, known: map[string]events.Read{"a": event(9, "u", "a", decide.Firing)}, last: []events.Read{event(5, "u", "b", decide.Inactive)}, want: []string{"a"}, decidedUpTo: at(4)},
+		"the same":             {has: []decide.Named{job(9, "a")}, known: map[string]events.Read{"a": event(9, "u", "a", decide.Firing)}, last: []events.Read{event(9, "u", "a", decide.Firing)}, want: []string{"a"}, decidedUpTo: at(8)},
+		"others, and long ago": {has: []decide.Named{job(0, "a")}, known: map[string]events.Read{"a": event(0, "u", "a", decide.Firing)}, last: []events.Read{event(900, "v", "b", decide.Firing), event(800, "w", "c", decide.Firing), event(700, "x", "d", decide.Firing)}, want: []string{"a", "b", "c", "d"}, newest: 2, decidedUpTo: at(899)},
+		"too many":             {last: many, newest: alerts.MaxTopicAlerts + 3, leftOut: true, decidedUpTo: at(-1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var faults []error
+			r := &run{e: &Evaluator{cfg: Config{Hooks: Hooks{Fault: func(_ string, err error) { faults = append(faults, err) }}}}}
+			r.state.Alerts = c.has
+			newest := r.adopt(c.last, c.known)
+			if len(newest) != c.newest {
+				t.Errorf("%d are the newest, want %d", len(newest), c.newest)
+			}
+			if r.state.Decided != c.decidedUpTo {
+				t.Errorf("evaluated up to %v, want %v", time.Unix(0, r.state.Decided), time.Unix(0, c.decidedUpTo))
+			}
+			if left := errors.Is(errors.Join(faults...), ErrLeftOut); left != c.leftOut {
+				t.Errorf("faults are %v", faults)
+			}
+			if c.want == nil {
+				if len(r.state.Alerts) != alerts.MaxTopicAlerts {
+					t.Errorf("%d alerts", len(r.state.Alerts))
+				}
+				return
+			}
+			keys := []string{}
+			for i := range r.state.Alerts {
+				keys = append(keys, r.state.Alerts[i].Key)
+			}
+			slices.Sort(keys)
+			if !slices.Equal(keys, c.want) {
+				t.Errorf("the alerts are %q, want %q", keys, c.want)
+			}
+		})
+	}
+}
