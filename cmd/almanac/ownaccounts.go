@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,11 @@ const (
 	// grantsApart is how far apart a part asks ClickHouse what its accounts may do, so that doctor names what was taken away within
 	// 5 seconds. It is one statement of an account that lacks nothing.
 	grantsApart = 4 * time.Second
+	// lackingApart is how far apart an account is asked about that lacks something, which takes some dozens of statements. What it told
+	// the registry lasts longer.
+	lackingApart = 7 * time.Second
+	// tellWait bounds telling it.
+	tellWait = time.Second
 	// grantsWait bounds the statements of one account.
 	grantsWait = 2 * time.Second
 )
@@ -39,7 +45,8 @@ type ownAccount struct {
 	lacks       lacksGrants
 
 	found atomic.Pointer[registry.Lacking]
-	told  bool // what still holds
+	told  bool      // what still holds
+	next  time.Time // when it is asked about again; the zero time: at the next look
 }
 
 // lacksGrants asks ClickHouse what an account lacks, and says whose rights it needs.
@@ -72,10 +79,12 @@ func (o *ownAccounts) ofGateway(d endpoints, db, pages *tables.DB) {
 
 // grantsOf asks about the account of a connection. need is whose rights it has to have; nil: its namesake's, else the operator's.
 func grantsOf(db *tables.DB, need *access.ClickHouseUser) lacksGrants {
-	return func(ctx context.Context) (*registry.Lacking, error) {
-		name, err := db.CurrentUser(ctx)
-		if err != nil {
-			return nil, err
+	name := "" // of the connection, for good
+	return func(ctx context.Context) (_ *registry.Lacking, err error) {
+		if name == "" {
+			if name, err = db.CurrentUser(ctx); err != nil {
+				return nil, err
+			}
 		}
 		of := need
 		if of == nil {
@@ -106,17 +115,28 @@ func (o *ownAccounts) Run(ctx context.Context) error {
 
 // look asks once about each account.
 func (o *ownAccounts) look(ctx context.Context) {
+	var all sync.WaitGroup
 	for _, a := range o.all {
-		asked, cancel := context.WithTimeout(ctx, grantsWait)
-		now, err := a.lacks(asked)
-		cancel()
-		if err != nil { // what was found stays; who is asked by this process says that ClickHouse is away, or refuses the account
+		if time.Now().Before(a.next) {
 			continue
 		}
-		now.Part = o.part
-		o.says(a, now)
-		o.tells(ctx, a, now)
+		all.Go(func() { o.lookAt(ctx, a) })
 	}
+	all.Wait()
+}
+
+func (o *ownAccounts) lookAt(ctx context.Context, a *ownAccount) {
+	asked, cancel := context.WithTimeout(ctx, grantsWait)
+	defer cancel()
+	now, err := a.lacks(asked)
+	if err != nil && (now == nil || len(now.Lacks) == 0) { // what was found stays; who is asked by this process says that ClickHouse is away, or refuses the account
+		return
+	}
+	if now.Part, a.next = o.part, (time.Time{}); len(now.Lacks) > 0 {
+		a.next = time.Now().Add(lackingApart)
+	}
+	o.says(a, now)
+	o.tells(ctx, a, now)
 }
 
 // says logs what an account lacks now, where that is something else than before.
@@ -137,7 +157,7 @@ func (o *ownAccounts) tells(ctx context.Context, a *ownAccount, now *registry.La
 	if o.nc == nil || !a.told && len(now.Lacks) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, grantsApart)
+	ctx, cancel := context.WithTimeout(ctx, tellWait)
 	defer cancel()
 	err := registry.TellLacking(ctx, o.nc, a.id, *now)
 	a.told = err != nil || len(now.Lacks) > 0

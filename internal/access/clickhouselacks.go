@@ -36,31 +36,40 @@ func (u *ClickHouseUser) Rights(database string) (all []SingleGrant) {
 	return all
 }
 
-// Lacks lists which of its rights in a database the account does not have. has says whether one has all of some, as CHECK GRANT takes
-// them. It is asked once where none is missing, and otherwise for halves of those that are not had together.
+// maxLacked is how many of the rights that an account lacks are found: who lacks more is another account, and takes all of them.
+const maxLacked = 10
+
+// Lacks lists which of its rights in a database the account does not have, maxLacked and a word that there may be more at most. has
+// says whether one has all of some, as CHECK GRANT takes them. It is asked once where none is missing, and otherwise for halves of
+// those that are not had together.
 func (u *ClickHouseUser) Lacks(database string, has func(rights string) (bool, error)) (missing []string, err error) {
-	return lackedOf(u.Rights(database), has)
+	missing, err = lackedOf(nil, u.Rights(database), has)
+	if len(missing) == maxLacked {
+		missing = append(missing, "perhaps more")
+	}
+	return missing, err
 }
 
-func lackedOf(all []SingleGrant, has func(rights string) (bool, error)) (missing []string, err error) {
+// lackedOf adds to what is missing already.
+func lackedOf(missing []string, all []SingleGrant, has func(rights string) (bool, error)) ([]string, error) {
+	if len(missing) == maxLacked {
+		return missing, nil
+	}
 	asks := make([]string, len(all))
 	for i, r := range all {
 		asks[i] = r.Ask
 	}
 	if ok, err := has(strings.Join(asks, ", ")); ok || err != nil {
-		return nil, err
+		return missing, err
 	}
 	if len(all) == 1 {
-		return []string{all[0].String()}, nil
+		return append(missing, all[0].String()), nil
 	}
-	for _, half := range [][]SingleGrant{all[:len(all)/2], all[len(all)/2:]} {
-		some, err := lackedOf(half, has)
-		if err != nil {
-			return nil, err
-		}
-		missing = append(missing, some...)
+	missing, err := lackedOf(missing, all[:len(all)/2], has)
+	if err != nil {
+		return missing, err
 	}
-	return missing, nil
+	return lackedOf(missing, all[len(all)/2:], has)
 }
 
 // Lacking says that an account lacks rights of this one's in a database, and what to do about it: a part says so in its log and its
@@ -70,8 +79,14 @@ func (u *ClickHouseUser) Lacking(account, database string, rights []string) (fou
 	if database != schemas.DefaultDatabase {
 		config += " --database " + database
 	}
+	var revoked string
+	for _, r := range u.Revokes { // a grant on all tables gives back what is taken from it
+		if slices.Contains(rights, SingleGrant{TableGrant: TableGrant{r.Rights, database + ".*"}}.String()) {
+			revoked += fmt.Sprintf(" and then revoke %s ON %s from it", r.Rights, strings.Join(r.in([]string{database}), ", "))
+		}
+	}
 	return fmt.Sprintf("%s may not do what the account %s needs: it lacks %s", account, u.Name, strings.Join(rights, "; ")),
-		fmt.Sprintf("grant %s what it lacks, or take the account %s of `%s`, which has all of it", account, u.Name, config)
+		fmt.Sprintf("grant %s what it lacks%s, or take the account %s of `%s`, which has all of it", account, revoked, u.Name, config)
 }
 
 // ClickHouseWorkOf is the account whose work a connection's has: its namesake, else the operator.

@@ -110,6 +110,15 @@ func TestMissingGrantIsNamed(t *testing.T) {
 			t.Errorf("%s has no rights", u.Name)
 		}
 	}
+	asked := 0
+	all, err := access.ClickHouseUserOf(access.UserOperator).Lacks("almanac", func(string) (bool, error) { asked++; return false, nil })
+	if err != nil || len(all) != 11 || all[10] != "perhaps more" || asked > 30 {
+		t.Errorf("who has nothing lacks %v, %v, asked %d times", all, err, asked)
+	}
+	reader := access.ClickHouseUserOf(access.UserReader)
+	if _, do := reader.Lacking("ann", "almanac", []string{"SELECT ON almanac.*"}); !strings.Contains(do, " and then revoke SELECT ON ") || !strings.Contains(do, " from it, or take the account reader") {
+		t.Errorf("a reader who is granted all tables reads what it may not: %s", do)
+	}
 	if access.ClickHouseUserOf(access.UserSink).Name != access.UserSink || access.ClickHouseUserOf("mallory") != nil {
 		t.Error("accounts by their names")
 	}
