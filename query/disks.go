@@ -22,6 +22,9 @@ const disksApart = 5 * time.Second
 func (r *Reader) lookAtDisks(ctx context.Context) {
 	r.known.mu.Lock()
 	fresh := time.Since(r.known.disksAt) < disksApart
+	if !fresh {
+		r.known.disksAt = time.Now() // also where it fails
+	}
 	r.known.mu.Unlock()
 	if fresh {
 		return
@@ -37,6 +40,6 @@ func (r *Reader) lookAtDisks(ctx context.Context) {
 		}
 	}
 	r.known.mu.Lock()
-	r.known.disks, r.known.disksAt = out, time.Now()
+	r.known.disks = out
 	r.known.mu.Unlock()
 }

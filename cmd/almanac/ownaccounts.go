@@ -37,6 +37,7 @@ type ownAccounts struct {
 	log  zerolog.Logger
 	nc   *nats.Conn // by which it tells the operator's doctor; nil: it does not
 	all  []*ownAccount
+	wait time.Duration // grantsWait
 }
 
 // ownAccount is an account that a setting gives.
@@ -53,7 +54,7 @@ type ownAccount struct {
 type lacksGrants func(context.Context) (*registry.Lacking, error)
 
 func newOwnAccounts(part string, log zerolog.Logger) *ownAccounts {
-	return &ownAccounts{part: part, log: log}
+	return &ownAccounts{part: part, log: log, wait: grantsWait}
 }
 
 // of has it ask what the account of a setting lacks, by another connection than before where the part starts again.
@@ -126,10 +127,15 @@ func (o *ownAccounts) look(ctx context.Context) {
 }
 
 func (o *ownAccounts) lookAt(ctx context.Context, a *ownAccount) {
-	asked, cancel := context.WithTimeout(ctx, grantsWait)
+	asked, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
 	now, err := a.lacks(asked)
-	if err != nil && (now == nil || len(now.Lacks) == 0) { // what was found stays; who is asked by this process says that ClickHouse is away, or refuses the account
+	known := a.found.Load()
+	if err != nil && (now == nil || len(now.Lacks) == 0 || known != nil && len(known.Lacks) > 0) {
+		// What was found stays; who is asked by this process says that ClickHouse is away, or refuses the account.
+		if known != nil && a.told {
+			o.tells(ctx, a, known)
+		}
 		return
 	}
 	if now.Part, a.next = o.part, (time.Time{}); len(now.Lacks) > 0 {

@@ -93,6 +93,7 @@ func TestEachGrantThatIsGoneIsNamed(t *testing.T) {
 			}
 			var log bytes.Buffer
 			own := newOwnAccounts("a part", zerolog.New(&log))
+			own.wait = maxWait
 			own.of("clickhouse", asks)
 			right, lacks := gone[u.Name]
 			lacks = lacks && !givenAnyway(of, right)

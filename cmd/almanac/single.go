@@ -161,6 +161,7 @@ func (o *single) begin(ctx context.Context, start func(context.Context) error) (
 			tellReady(o.log)
 			return true, nil
 		}
+		o.servers.Ask(ctx) // what is away is known before it is asked no longer
 		o.close()
 		if ctx.Err() != nil {
 			return false, nil

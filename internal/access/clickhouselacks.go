@@ -75,6 +75,9 @@ func lackedOf(missing []string, all []SingleGrant, has func(rights string) (bool
 // Lacking says that an account lacks rights of this one's in a database, and what to do about it: a part says so in its log and its
 // readiness, and doctor, in these words.
 func (u *ClickHouseUser) Lacking(account, database string, rights []string) (found, do string) {
+	if u == nil { // of another version
+		return account + " lacks " + strings.Join(rights, "; "), "see the log of the process that says so"
+	}
 	config := "almanac config clickhouse"
 	if database != schemas.DefaultDatabase {
 		config += " --database " + database

@@ -28,7 +28,7 @@ var (
 	}
 	TryAlertGroup = Operation{
 		Method: http.MethodPost, Path: "/v1/alerts/rules/{group}/test", Summary: "What a group of rules would have said of what was accepted since a time; it declares nothing and tells no receiver", Right: Right{access.Operate, OfAll}, Rows: AllRows, Access: Reads,
-		Params: []Param{alertGroup, helped(from, "`TIME` from which on what was accepted is evaluated; without it the last hour")}, Body: sends("AlertGroup"), Answers: ok("AlertHistory"),
+		Params: []Param{alertGroup, helped(from, "`TIME` from which on what was accepted is evaluated; without it the last hour")}, Body: &Body{Type: "AlertGroup", Private: true}, Answers: ok("AlertHistory"),
 	}
 	RemoveAlertGroup = Operation{
 		Method: http.MethodDelete, Path: "/v1/alerts/rules/{group}", Summary: "Remove a group of rules; its alerts end", Right: Right{access.Operate, OfAll}, Access: Writes,

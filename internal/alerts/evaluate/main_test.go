@@ -46,7 +46,7 @@ type rig struct {
 
 func newRig(t *testing.T, topics ...schemas.Topic) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), longestWait)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*longestWait) // a test waits several times
 	t.Cleanup(cancel)
 	g := &rig{t: t, ctx: ctx, srv: embeddedtest.Start(t)}
 	var err error

@@ -29,46 +29,57 @@ func (e *Evaluator) Try(ctx context.Context, groups []alerts.Group, since time.T
 	e.away.Store(nil)
 	var out []decide.Notice
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
-		made, err := e.try(ctx, name, topics[name], since)
-		if err != nil {
+		if err := e.try(ctx, name, topics[name], since, &out); err != nil {
 			return nil, err
 		}
-		out = append(out, made...)
 	}
 	slices.SortStableFunc(out, func(a, b decide.Notice) int { return cmp.Compare(a.At, b.At) })
 	return out, nil
 }
 
-func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since time.Time) (made []decide.Notice, err error) {
-	r := &run{e: e, tried: &made}
+// try adds the transitions of the rules of a topic to made.
+func (e *Evaluator) try(ctx context.Context, topic string, rules []bound, since time.Time, made *[]decide.Notice) (err error) {
+	r := &run{e: e, tried: made}
 	if r.topic, err = e.cfg.Registry.Topic(ctx, topic); err != nil {
-		return nil, err
+		return err
 	}
 	window := r.bind(rules)
 	r.state.Decided = decide.Instant(since.UnixNano())
 	if r.at, err = e.firstOf(ctx, r.state.Decided, window); err != nil {
-		return nil, err
+		return err
 	}
 	upTo, err := e.cfg.Reader.RoutedUpTo(ctx, topic)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for whole := false; !whole; {
 		if whole, err = r.read(ctx); err != nil {
-			return nil, err
+			return err
+		}
+		points := 0
+		for _, rr := range r.rules {
+			if rr.series != nil {
+				points += rr.series.Points()
+			}
+		}
+		if points > maxTriedPoints {
+			return fmt.Errorf("%w: the counts of the rules over that time do not fit: take a later beginning, or fewer rules", schemas.ErrRequest)
 		}
 	}
 	if err := r.decide(ctx, upTo.UnixNano()); err != nil {
-		return nil, err
+		return err
 	}
-	return made, r.tryAsked(ctx, since.UnixNano(), upTo.UnixNano())
+	return r.tryAsked(ctx, since.UnixNano(), upTo.UnixNano())
 }
 
 // maxTried bounds the evaluations of a try whose values are asked for.
 const maxTried = 2000
 
-// maxTriedNotices bounds the transitions of a topic in a try; its answer is held whole.
-const maxTriedNotices = 10_000
+// A try holds its transitions, and the counts of its whole range, which are 16 bytes each.
+const (
+	maxTriedNotices = 10_000
+	maxTriedPoints  = 4 << 20
+)
 
 // triable refuses rules that would be asked for too often.
 func (e *Evaluator) triable(groups []alerts.Group, since time.Time) error {

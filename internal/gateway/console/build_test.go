@@ -21,7 +21,7 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(packages, "esbuild")); err != nil {
+	if _, err := os.Stat(filepath.Join(packages, "@esbuild")); err != nil {
 		t.Skip("the page's packages are not here: make console")
 	}
 	first, second := build(t, packages), build(t, packages)

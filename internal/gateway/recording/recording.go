@@ -88,11 +88,11 @@ func asks(pattern string) bool {
 	return method == http.MethodGet || method == http.MethodPost && (prometheus || loki)
 }
 
-// private reports whether what a request carries is not recorded: names of an erasure are in the ledger alone, and
-// payloads are larger than a record.
+// private reports whether what a request carries is not recorded: names of an erasure are in the ledger alone, receivers of alerts have
+// secrets, and payloads are larger than a record.
 func private(pattern string) bool {
 	op := operations.Of(pattern)
-	return op != nil && op.Access == operations.ReadsAndWrites && (op.Body == nil || op.Body.Private)
+	return op != nil && (op.Body != nil && op.Body.Private || op.Body == nil && op.Access == operations.ReadsAndWrites)
 }
 
 // record stores that a request came.

@@ -54,7 +54,7 @@ func TestExport(t *testing.T) {
 	defer s.Close()
 	failed := make(chan error, 100)
 	e := Exporter{
-		URL: s.URL + "/", Every: time.Millisecond, LastWait: LastWait, Resource: map[string]string{"service.name": "almanac"},
+		URL: s.URL + "/", Every: time.Millisecond, LastWait: time.Minute, Resource: map[string]string{"service.name": "almanac"},
 		Gather: func(context.Context) ([]*dto.MetricFamily, error) { return r.Gather() },
 		OnPost: func(err error) {
 			if err != nil {

@@ -56,7 +56,7 @@ func TestLastPost(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	headers := http.Header{"Authorization": {"Bearer hush"}, "X-Scope-Orgid": {"app"}}
-	if err := ended(t, s.URL, headers, roots, LastWait)[0]; err != nil {
+	if err := ended(t, s.URL, headers, roots, time.Minute)[0]; err != nil {
 		t.Fatal(err)
 	}
 	if v, h := <-value, <-by; v != 7 || h.Get("Authorization") != "Bearer hush" || h.Get("X-Scope-OrgID") != "app" || h.Get("Content-Type") != "application/x-protobuf" {
@@ -65,7 +65,7 @@ func TestLastPost(t *testing.T) {
 	if len(headers) != 2 {
 		t.Errorf("the headers of the settings are now %v", headers)
 	}
-	if err := ended(t, s.URL, headers, x509.NewCertPool(), LastWait)[0]; err == nil || !strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "hush") {
+	if err := ended(t, s.URL, headers, x509.NewCertPool(), time.Minute)[0]; err == nil || !strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "hush") {
 		t.Errorf("a certificate of another CA: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestLastPostElsewhere(t *testing.T) {
 	defer s.Close()
 	defer close(hung)
 	headers := http.Header{"Authorization": {"hush"}}
-	if err := ended(t, s.URL, headers, nil, LastWait)[0]; err == nil || !strings.Contains(err.Error(), "307") {
+	if err := ended(t, s.URL, headers, nil, time.Minute)[0]; err == nil || !strings.Contains(err.Error(), "307") {
 		t.Errorf("a redirect: %v", err)
 	}
 	if err := ended(t, s.URL+"/hung", headers, nil, 50*time.Millisecond)[0]; err == nil {

@@ -56,6 +56,7 @@ export const texts = {
     kept: 'kept', days: (n: number) => `${n} days`, forever: 'forever', anonymised: 'anonymised', after: (n: number) => `after ${n} days`, usual: 'user and client', cold: 'cold volume', privacy: 'privacy',
     lanes: 'lanes', by: 'by', producer: 'the producer', rotate: 'a shard ends at', or: ' or ', once: 'once by', fresh: 'in SQL within', version: 'version',
     fields: (n: string) => `${n} fields of its own`, field: 'field', type: 'type', from: 'from', since: 'since version', example: '--keep-days 90 --dry-run', ownFields: 'fields',
+    meanwhile: 'Another changed the topic since you looked: look again.',
     change: 'Change', changeOf: (t: string) => `Change ${t}`, look: 'What would this do?', apply: 'Apply', effect: (t: string) => `What changing ${t} does`,
     keepDays: 'keep for days, 0 forever', clearAfter: 'anonymise after days', clearFields: 'fields to clear', coldAfter: 'cold volume after days', freshFor: 'in SQL within seconds',
     rotateRows: 'a shard ends at rows', rotateBytes: 'a shard ends at bytes', rotateSpan: 'a shard ends at seconds',

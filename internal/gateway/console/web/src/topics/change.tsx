@@ -38,6 +38,10 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
     });
   };
   const apply = ({want, was}: Planned, query: Record<string, string>) => during(async () => {
+    if (JSON.stringify(await get<Topic>(path)) !== JSON.stringify(was)) {
+      setPlanned(undefined);
+      throw new Error(w.meanwhile);
+    }
     setPlanned({want, was, plan: await put(want, query), done: true});
     changed();
   });

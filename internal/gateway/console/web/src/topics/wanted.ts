@@ -5,11 +5,14 @@ import type {Topic, TopicRequest} from '../api';
 export function wanted(t: Topic, form: FormData): TopicRequest {
   const text = (name: string) => String(form.get(name) ?? '').trim();
   const lines = (name: string) => text(name).split('\n').map((line) => line.trim()).filter(Boolean);
-  const whole = (name: string, times = 1) => (Number.isNaN(Number(text(name))) ? (text(name) as unknown as number) : Math.round(Number(text(name)) * times));
+  const whole = (name: string, times = 1) => {
+    const n = times > 1 ? Math.round(Number(text(name)) * times) : Number(text(name));
+    return Number.isInteger(n) ? n : (text(name) as unknown as number);
+  };
   const clear = text('clear').split(',').map((name) => name.trim()).filter(Boolean);
   const pii = lines('pii').map((line) => {
     const [field = '', rule = '', grid] = (/^(.*?)\s*:\s*(\S*)\s*(\S*)$/.exec(line) ?? ['', line]).slice(1);
-    return {field, rule, ...(grid && {grid: Number(grid)})};
+    return {field, rule, ...(grid && {grid: (Number(grid) || grid) as number})};
   });
   const more = lines('fields').map((line) => {
     const [name = '', type = '', ...from] = line.split(':').map((part) => part.trim());
