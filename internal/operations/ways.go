@@ -123,7 +123,6 @@ var Ways = []Way{
 	{Verb: "erase export", Why: whyServers},
 	{Verb: "erase redact", Why: whyUndone},
 	{Verb: "erase forget", Why: whyUndone},
-	{Verb: "alerts test", Why: "it reads all that was accepted for as long as is asked: for who runs the servers, and not for each client"},
 	{Verb: "audit seal", Why: "a seal is kept by who does not trust the servers"},
 	{Verb: "usage close", Why: "a close is done once a month, by who sends the bills"},
 	{Verb: "usage corrections", Why: "it goes with `usage close`"},
