@@ -29,6 +29,7 @@ func TestEveryReadIsATool(t *testing.T) {
 		&operations.ClickHouse: "sql is the tool", &operations.ClickHousePost: "sql is the tool", &operations.LoadDocuments: "document loads one",
 		&operations.Statement: "what runs is for who began it", &operations.DocumentLock: "locks are for programs", &operations.TimerGroup: "timer_groups has the settings",
 		&operations.SavedSearches: "they are the page's",
+		&operations.TryAlertGroup: "rules and their receivers are of who operates",
 	}
 	for _, op := range operations.All {
 		switch reads := op.Access == operations.Reads; {
