@@ -187,7 +187,7 @@ func (e *env) goesOn(pos string) error {
 	return err
 }
 
-// resolvedOne settles what must not be, and returns the error.
+// resolvedOne resolves what must not be, and returns the error.
 func (e *env) resolvedOne(q deadletters.Request) error {
 	e.t.Helper()
 	nc := e.connect()
