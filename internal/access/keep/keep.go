@@ -45,9 +45,9 @@ type Keeper struct {
 	fixed  []access.Token // of the environment, and the local one
 	tokens atomic.Pointer[access.Tokens]
 
-	// Of Run alone: the file as it was taken, and as it was at the last look; nil: it was not there.
-	taken, last fs.FileInfo
-	trouble     string
+	taken   atomic.Pointer[fs.FileInfo] // the file as it was taken; nil in it: it was not there
+	last    fs.FileInfo                 // of Run alone: as it was at the last look
+	trouble string                      // of Run alone
 
 	waiting atomic.Int64 // answers to wrong secrets
 
@@ -89,6 +89,7 @@ func Open(cfg Config) (*Keeper, error) {
 		k.fixed = append(k.fixed, t)
 	}
 	k.tokens.Store(access.NewTokens(k.fixed))
+	k.taken.Store(new(fs.FileInfo))
 	if err := k.see(); err != nil {
 		return k, err
 	}
@@ -124,13 +125,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // see looks at the file.
 func (k *Keeper) see() error {
-	if k.cfg.File == "" {
-		return nil
-	}
-	info, err := os.Stat(k.cfg.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		info, err = nil, nil
-	}
+	info, err := k.stat()
 	if err != nil {
 		return fmt.Errorf("the file of tokens: %w", err)
 	}
@@ -138,18 +133,37 @@ func (k *Keeper) see() error {
 	return nil
 }
 
+// stat is the file as it is now; nil: it is not there.
+func (k *Keeper) stat() (fs.FileInfo, error) {
+	if k.cfg.File == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(k.cfg.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return info, err
+}
+
+// behind reports whether the file is another than the one that was taken.
+func (k *Keeper) behind() bool {
+	info, err := k.stat()
+	return err == nil && !same(*k.taken.Load(), info)
+}
+
 // take takes the file where it is another than the one that was taken. One that is gone has no
 // tokens.
 func (k *Keeper) take() error {
-	if same(k.taken, k.last) {
+	if same(*k.taken.Load(), k.last) {
 		return nil
 	}
 	some, err := ReadFile(k.cfg.File)
 	if err != nil {
 		return err
 	}
-	k.taken = k.last
 	k.tokens.Store(access.NewTokens(k.fixed, some))
+	took := k.last
+	k.taken.Store(&took)
 	return nil
 }
 
@@ -161,7 +175,10 @@ func (k *Keeper) Tokens() *access.Tokens { return k.tokens.Load() }
 // verified before, so nothing is learnt by trying some.
 func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error) {
 	a.At = time.Now()
-	if p, why, err = k.ask(a); err == nil || certified(a) {
+	if p, why, err = k.ask(a); err != nil && k.behind() {
+		p, why, err = k.askAgain(ctx, a)
+	}
+	if err == nil || certified(a) {
 		return p, why, err
 	}
 	k.mu.Lock()
@@ -177,6 +194,27 @@ func (k *Keeper) Authenticate(ctx context.Context, a *access.Asked) (p *access.P
 		}
 	}
 	return nil, why, err
+}
+
+// askAgain asks once the file that was changed is taken: a token is used as soon as it was added. It waits three looks at
+// most, for a broken file is never taken, and maxWaiting do at once.
+func (k *Keeper) askAgain(ctx context.Context, a *access.Asked) (p *access.Principal, why string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*k.cfg.Every)
+	defer cancel()
+	t := time.NewTicker(k.cfg.Every / 8)
+	defer t.Stop()
+	defer k.waiting.Add(-1)
+	if k.waiting.Add(1) <= maxWaiting {
+		for k.behind() {
+			select {
+			case <-t.C:
+				continue
+			case <-ctx.Done():
+			}
+			break
+		}
+	}
+	return k.ask(a)
 }
 
 // ask is Authenticate without a wait.

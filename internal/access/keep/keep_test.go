@@ -24,6 +24,44 @@ func token(name string) (secret string, t access.Token) {
 	return secret, access.Token{Name: name, ID: id, Digest: access.DigestOf(secret), Grants: []access.Grant{{Role: access.RoleSQL}}}
 }
 
+// TestAddedTokenIsUsedAtOnce holds that a token is taken by the first who asks after it was added, and that a file which is broken
+// keeps those with a wrong secret for three looks at most.
+func TestAddedTokenIsUsedAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	first, a := token("a")
+	second, b := token("b")
+	synctest.Test(t, func(t *testing.T) {
+		k, err := Open(Config{File: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = k.Run(ctx) }()
+		ask := func(secret string) error {
+			_, _, err := k.Authenticate(ctx, &access.Asked{Secret: secret, Peer: peer})
+			return err
+		}
+		for i, all := range [][]access.Token{{a}, {a, b}} {
+			if err := WriteFile(path, all); err != nil {
+				t.Fatal(err)
+			}
+			if err := ask([]string{first, second}[i]); err != nil {
+				t.Errorf("token %d, just added: %v", i, err)
+			}
+		}
+		if err := os.WriteFile(path, []byte("tokens: ["), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		unknown, _ := token("unknown")
+		began := time.Now()
+		if err := ask(unknown); !errors.Is(err, access.ErrUnauthenticated) || time.Since(began) > 3*look {
+			t.Errorf("an unknown secret, beside a broken file: %v after %v", err, time.Since(began))
+		}
+	})
+}
+
 // A file that is made, changed, broken, mended and removed while a keeper runs: within two seconds
 // each holds, and a broken one changes nothing and is said once.
 func TestFileIsFollowed(t *testing.T) {
