@@ -81,6 +81,9 @@ func (r *Reader) Servers(ctx context.Context) []Away {
 	return r.servers.list()
 }
 
+// Away returns the servers that are away, as this process found them last, without asking them.
+func (r *Reader) Away() []Away { return r.servers.list() }
+
 // here asks a server whether it is there, and remembers the answer.
 func (r *Reader) here(ctx context.Context, server string) error {
 	ask, cancel := context.WithTimeout(ctx, awayWait)

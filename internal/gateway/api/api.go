@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
@@ -185,7 +187,7 @@ func (a *API) within(slots *request.Slots, f answer) http.HandlerFunc {
 			if full := (*request.NotStoringError)(nil); errors.As(context.Cause(ctx), &full) {
 				err = notStoring(full, "free space on it; whether the request was carried out is not known: read what it writes")
 			}
-			request.Fail(w, r, refusal(err))
+			request.Fail(w, r, a.refusal(err))
 			return
 		}
 		if s, ok := v.(status); ok {
@@ -244,6 +246,24 @@ var refusals = rules{
 	{erasure.ErrRequest, http.StatusBadRequest, "bad_request", ""},
 	{schemas.ErrRequest, http.StatusBadRequest, "bad_request", ""},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow a read with from, to and where; after a write, read what there is before it is sent again"},
+}
+
+// refusal is an error of the parts below for the client. One that waited until its time was over for a server that is away says so.
+func (a *API) refusal(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && a.cfg.Reader != nil {
+		if away := a.cfg.Reader.Away(); len(away) > 0 {
+			return ofAway(away)
+		}
+	}
+	return refusal(err)
+}
+
+func ofAway(away []query.Away) error {
+	said := make([]string, len(away))
+	for i, one := range away {
+		said[i] = fmt.Sprintf("%s is away since %s: %s", one.Server, one.Since.Format(time.RFC3339), one.Why)
+	}
+	return request.Refuse(http.StatusServiceUnavailable, "unavailable", strings.Join(said, "; "), "send the request again when /readyz says that it is ready; after a write, read what there is first")
 }
 
 // refusal is an error of the parts below for the client.

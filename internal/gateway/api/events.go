@@ -104,13 +104,13 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) {
 	defer free()
 	page, err := a.eventsPage(r)
 	if err != nil {
-		request.Fail(w, r, refusal(err))
+		request.Fail(w, r, a.refusal(err))
 		return
 	}
 	var topic schemas.Topic
 	if asCSV {
 		if topic, err = a.cfg.Registry.Topic(r.Context(), r.PathValue("topic")); err != nil {
-			request.Fail(w, r, refusal(err))
+			request.Fail(w, r, a.refusal(err))
 			return
 		}
 	}

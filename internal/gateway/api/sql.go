@@ -81,7 +81,7 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		if lost := request.Lost(r.Context()); lost != nil {
 			err = lost
 		}
-		request.Fail(w, r, refusal(err))
+		request.Fail(w, r, a.refusal(err))
 		return
 	}
 	counted := &countedBody{ReadCloser: body, one: one}

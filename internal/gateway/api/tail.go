@@ -74,7 +74,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		err = lost
 	}
 	if !out.begin() {
-		request.Fail(w, r, refusal(err))
+		request.Fail(w, r, a.refusal(err))
 		return
 	}
 	panic(http.ErrAbortHandler) // half an answer must not look whole
