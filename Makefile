@@ -49,7 +49,7 @@ RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions signals usage series rights users soak simulate documents cover release release-check go-install install clean tidy backup-large logql logql-large console-shots
+.PHONY: tenants mutants hostile help setup need-engine need-compiler console build up test race check lint prose vulnerabilities reference fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults cluster keyed timers damage backups console-sessions console-large signals usage series rights users soak simulate documents cover release release-check go-install install clean tidy backup-large logql logql-large console-shots
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -101,6 +101,9 @@ console: ## Build the page that almanac serves, into internal/gateway/console/di
 
 console-sessions: setup console ## Twenty random sessions of the page, each step compared with almanac query; ALMANAC_CONSOLE_SEED repeats some
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_CONSOLE_SESSIONS=20 go test -count 1 -v -timeout 120m -run 'TestPage$$/drive-sessions$$' ./integration/console
+
+console-large: setup console ## The page over 10,000,000 rows, and a tail of ten minutes, each with its bar; needs 4 GiB of disk and a machine that does nothing else
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_CONSOLE_ROWS=10000000 ALMANAC_CONSOLE_TAIL_SECONDS=600 go test -count 1 -v -timeout 60m -run '^TestLarge$$' ./integration/console
 
 SHOTS ?= dist/shots
 console-shots: setup console ## Pictures of every page, in both themes and at three widths, into SHOTS; those of the README too

@@ -124,7 +124,8 @@ func drive(t *testing.T, script string, told map[string]string) {
 		t.Fatal(err)
 	}
 	sessions, _ := strconv.Atoi(os.Getenv("ALMANAC_CONSOLE_SESSIONS"))
-	overdue := time.AfterFunc(maxWait*time.Duration(max(sessions, 1)), func() { _ = cmd.Cancel() })
+	tail, _ := strconv.Atoi(told["tailSeconds"])
+	overdue := time.AfterFunc(maxWait*time.Duration(max(sessions, 1))+time.Duration(tail)*time.Second, func() { _ = cmd.Cancel() })
 	defer overdue.Stop()
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -158,11 +159,11 @@ func environment() []string {
 }
 
 // up starts Almanac, and adds to what scripts are told where its page is, its local token and its data.
-func up(t *testing.T, told map[string]string) {
+func up(t *testing.T, told map[string]string, flags ...string) {
 	t.Helper()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	cmd := exec.Command(told["program"], "up", "--ports", "auto", "--syslog-udp", "127.0.0.1:0", "--log-format", "json", "--data", data)
+	cmd := exec.Command(told["program"], append([]string{"up", "--ports", "auto", "--syslog-udp", "127.0.0.1:0", "--log-format", "json", "--data", data}, flags...)...)
 	cmd.Dir, cmd.Env = dir, append(environment(), "ALMANAC_DATA="+data)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
