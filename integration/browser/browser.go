@@ -19,7 +19,7 @@ import (
 const Host = "evil.example"
 
 // maxWait is how long a visit may take on a machine that is busy.
-const maxWait = 3 * time.Minute
+const maxWait = 10 * time.Minute
 
 // maxReport is what of a report is kept.
 const maxReport = 1 << 20

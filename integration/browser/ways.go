@@ -61,7 +61,8 @@ for (const [i, r] of (%s).entries()) {
   const field = document.createElement('input'); field.name = r.Body; field.value = ''; form.append(field); document.body.append(form);
   await tell('form ' + i, await inside(g, () => form.submit()));
   const w = open(r.URL);
-  await new Promise(done => setTimeout(done, 500));
+  const there = () => { try { return w.document.URL !== 'about:blank' } catch (e) { return true } }; // another origin's cannot be read
+  for (let n = 0; n < 200 && w && !there(); n++) await wait(100);
   let v; try { v = 'read ' + w.document.body.innerText } catch (e) { v = 'kept' }
   await tell('navigation of a window ' + i, v);
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // maxWait is how long a script may take on a machine that is busy.
-const maxWait = 10 * time.Minute
+const maxWait = 25 * time.Minute
 
 // web is the folder of the page's sources, whose packages have playwright-core.
 const web = "../../internal/gateway/console/web"

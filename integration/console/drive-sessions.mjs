@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import {execFile} from 'node:child_process'
 import {promisify} from 'node:util'
-import {at, filter, list, open, rows, run, send, told, until} from './page.mjs'
+import {at, filter, list, open, rows, run, send, settled, told, until} from './page.mjs'
 
 const almanac = async (...args) => (await promisify(execFile)(told.program, [...args, '--data', told.data], {maxBuffer: 64 << 20})).stdout
 const sessions = Number(process.env.ALMANAC_CONSOLE_SESSIONS || 1)
@@ -49,8 +49,8 @@ async function same(page, did) {
 }
 
 const actions = {
-  async only(page, below) { return clicked(page.getByRole('button', {name: /^Only /}), below) },
-  async without(page, below) { return clicked(page.getByRole('button', {name: /^Without /}), below) },
+  async only(page, below) { return clicked(page, page.getByRole('button', {name: /^Only /}), below) },
+  async without(page, below) { return clicked(page, page.getByRole('button', {name: /^Without /}), below) },
   async type(page, below) {
     const where = ["level = 'error'", "service in ('shop', 'bank')", "user_id != 'u-3'", "message contains '7'", "level != 'info' OR service = 'mail'", 'attributes.n = 3'][below(6)]
     await filter(page).fill(where)
@@ -77,7 +77,8 @@ const actions = {
 }
 
 /** clicked clicks one of those that are there, which may be none. */
-async function clicked(all, below) {
+async function clicked(page, all, below) {
+  await settled(page) // facets of the search before may still go
   const n = await all.count()
   if (!n) return 'nothing'
   const one = all.nth(below(n))

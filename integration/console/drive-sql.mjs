@@ -40,8 +40,9 @@ const scenarios = {
     ]) {
       await write(page, sql)
       await execute(page)
-      await page.getByRole('alert').waitFor()
-      assert.equal(await wrong(page).innerText(), marked, await page.getByRole('alert').innerText())
+      const alert = page.locator('main').getByRole('alert') // the banner is elsewhere
+      await alert.waitFor()
+      assert.equal(await wrong(page).innerText(), marked, await alert.innerText())
       await page.keyboard.press('End')
       await page.keyboard.type(' ')
       await wrong(page).waitFor({state: 'detached'}) // it is another statement

@@ -1,7 +1,7 @@
 // A tail over a network that is cut again and again while events come: it has each of them once, in their order.
 import assert from 'node:assert/strict'
 import {declare} from './example.mjs'
-import {at, between, open, run, send, until} from './page.mjs'
+import {at, between, open, patience, run, send, until} from './page.mjs'
 
 const topic = 'cut_' + Date.now().toString(36) // another each time, so that the script may run twice on one Almanac
 const cuts = 4
@@ -102,7 +102,7 @@ const scenarios = {
     await drawer.getByText('on its way: not in ClickHouse yet').waitFor()
     await page.clock.runFor(120_000)
     await drawer.getByText('not stored yet', {exact: true}).waitFor()
-    for (const end = Date.now() + 60_000; looks < 20 && Date.now() < end;) await new Promise((done) => setTimeout(done, 50)) // the page's clock stands
+    for (const end = Date.now() + patience; looks < 20 && Date.now() < end;) await new Promise((done) => setTimeout(done, 50)) // the page's clock stands
     assert.equal(looks, 20)
     await page.clock.runFor(60_000)
     assert.equal(looks, 20)

@@ -2,7 +2,7 @@
 // mails that are due, who changed which role. It is the same each time but for the times, which end now.
 import {execFile} from 'node:child_process'
 import {promisify} from 'node:util'
-import {told} from './page.mjs'
+import {inSQL, told} from './page.mjs'
 
 const minute = 60_000
 const day = 86400_000
@@ -15,7 +15,9 @@ export async function ask(method, path, body, type = 'application/json') {
   return text ? JSON.parse(text) : undefined
 }
 
-export const lines = (topic, events) => ask('POST', `/v1/topics/${topic}/events?ack=stored`, events.map((e) => JSON.stringify(e)).join('\n'), 'application/x-ndjson')
+export async function lines(topic, events) {
+  await inSQL(await ask('POST', `/v1/topics/${topic}/events?ack=stored`, events.map((e) => JSON.stringify(e)).join('\n'), 'application/x-ndjson'), topic)
+}
 
 /** declare makes a topic of a kind. */
 export const declare = (topic, kind) => promisify(execFile)(told.program, ['topics', 'apply', topic, '--kind', kind], {env: {...process.env, ALMANAC_DATA: told.data}})

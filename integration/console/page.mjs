@@ -8,6 +8,7 @@ import {join} from 'node:path'
 export const told = JSON.parse(process.argv[2])
 const {chromium} = createRequire(join(told.packages, 'package.json'))('playwright-core')
 const browser = await chromium.launch({executablePath: told.chromium, args: ['--no-sandbox']})
+export const patience = 180_000 // of a locator and of a condition, on a machine that is busy
 const asked = []
 const wrong = []
 let operations // of the API, once an Almanac is there
@@ -36,7 +37,7 @@ const isPublic = ([, to, method]) => {
 export async function open(address, options = {}) {
   operations ??= await declared().catch(() => undefined) // it may be stopped
   const context = await browser.newContext({viewport: {width: 1440, height: 860}, ...options})
-  context.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(patience)
   const page = await context.newPage()
   page.on('request', (r) => asked.push([new URL(page.url() === 'about:blank' ? r.url() : page.url()).origin, r.url(), r.method()]))
   page.on('pageerror', (e) => wrong.push('a script failed: ' + e.message))
@@ -56,7 +57,20 @@ export async function call(method, path, type, body) {
   return text
 }
 
-export const send = (events, topic = 'app') => call('POST', `/v1/topics/${topic}/events?ack=stored`, 'application/x-ndjson', events.map((e) => JSON.stringify(e)).join('\n'))
+/** inSQL waits until what an answer to ?ack=stored says is not stored yet is: the gateway waits ten seconds for it, and no longer. */
+export async function inSQL(answer, topic) {
+  for (const end = Date.now() + patience; answer?.stored === false; await new Promise((next) => setTimeout(next, 250))) {
+    const {topics, away} = JSON.parse(await call('GET', '/v1/lag?topic=' + topic, 'application/json'))
+    if (!away?.length && topics.every((t) => t.unrouted === 0 && t.unstored === 0)) return
+    assert.ok(Date.now() < end, topic + ' is not stored')
+  }
+}
+
+export async function send(events, topic = 'app') {
+  const text = await call('POST', `/v1/topics/${topic}/events?ack=stored`, 'application/x-ndjson', events.map((e) => JSON.stringify(e)).join('\n'))
+  await inSQL(JSON.parse(text), topic)
+  return text
+}
 
 /** between is a proxy before Almanac, whose connections can be cut, or say nothing. */
 export async function between() {
@@ -86,7 +100,7 @@ export async function between() {
 
 /** until waits for a condition that no locator says. */
 export async function until(page, what, f) {
-  for (const end = Date.now() + 60_000; ;) {
+  for (const end = Date.now() + patience; ;) {
     const value = await f()
     if (value) return value
     assert.ok(Date.now() < end, `${what}; the page has ${(await page.locator('main').innerText()).slice(0, 600)}`)

@@ -131,6 +131,9 @@ func (p Plan) withDefaults() Plan {
 	return p
 }
 
+// startWait is how long a part may take to be ready, and servers to elect, on a machine that is busy.
+const startWait = 5 * time.Minute
+
 // setup connects the test itself, past all proxies, and makes streams and topic.
 func (h *Cluster) setup() {
 	h.t.Helper()
@@ -139,10 +142,10 @@ func (h *Cluster) setup() {
 		h.t.Fatal(err)
 	}
 	h.NC = nc
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), startWait)
 	defer cancel()
 	var reg *registry.Registry
-	if err := until(ctx, time.Minute, time.Second, func(ctx context.Context) error { // servers that elect begin with it
+	if err := until(ctx, startWait, time.Second, func(ctx context.Context) error { // servers that elect begin with it
 		reg, err = registry.Setup(ctx, nc, h.Plan.Limits)
 		return err
 	}); err != nil {
@@ -151,7 +154,10 @@ func (h *Cluster) setup() {
 	topic := schemas.NewTopic(Topic)
 	topic.Lanes = 4
 	topic.Rotate = h.Plan.Rotate
-	if _, _, err := reg.Apply(ctx, topic, false); err != nil {
+	if err := until(ctx, startWait, time.Second, func(ctx context.Context) error { // as do streams of three that were just made
+		_, _, err := reg.Apply(ctx, topic, false)
+		return err
+	}); err != nil {
 		h.t.Fatal(err)
 	}
 	if h.SQL, err = NewSQL(h.dsn); err != nil {
@@ -236,7 +242,7 @@ func (h *Cluster) start(p *Part) {
 
 func (h *Cluster) ready(p *Part) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), startWait)
 	defer cancel()
 	if err := p.Ready(ctx); err != nil {
 		h.t.Fatal(err)

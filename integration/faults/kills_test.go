@@ -51,8 +51,10 @@ func TestKillCycles(t *testing.T) {
 		if err := round.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		var err error
-		if stored, err = h.Stored(t.Context()); err != nil {
+		if err := until(t.Context(), recoveryLimit, 200*time.Millisecond, func(ctx context.Context) (err error) {
+			stored, err = h.Stored(ctx)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

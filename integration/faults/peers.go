@@ -29,7 +29,7 @@ func playPeer(ctx context.Context, spec Spec) error {
 	s.ConfigureLogger()
 	go s.Start()
 	defer s.Shutdown()
-	if err := until(ctx, time.Minute, 20*time.Millisecond, func(context.Context) error {
+	if err := until(ctx, startWait, 20*time.Millisecond, func(context.Context) error {
 		if !s.ReadyForConnections(time.Second) {
 			return fmt.Errorf("%s takes no connections", spec.Name)
 		}

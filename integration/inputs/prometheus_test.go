@@ -50,13 +50,20 @@ func TestPrometheus(t *testing.T) {
 	ours := n.HTTP + "/t/cpu"
 	window := fmt.Sprintf("%.0fs", math.Ceil(at.Sub(began).Seconds())+60)
 	all := url.Values{"query": {`{job="itself"}[` + window + `]`}, "time": {fmt.Sprintf("%.3f", float64(at.UnixMilli())/1000)}}
-	want := samples(t, theirs, "query", all)
+	var want *matrix
+	embeddedtest.Eventually(t, maxWait, func() (err error) { // it sends what waited, and keeps what it asked for before that moment later
+		if want, err = asked(theirs, "query", all); err != nil {
+			return err
+		}
+		got, err := asked(ours, "query", all)
+		if err != nil {
+			return err
+		}
+		return want.equal(got)
+	})
 	if len(want.values) < 1000 {
 		t.Fatalf("Prometheus has %d samples itself", len(want.values))
 	}
-	embeddedtest.Eventually(t, maxWait, func() error { // it sends what waited
-		return want.equal(samples(t, ours, "query", all))
-	})
 	t.Logf("%s: %d samples of %d series are the same through two kills", at.Sub(began).Round(time.Second), len(want.values), want.series)
 	// Where a series begins within the range, versions of Prometheus differ in what they make of that: the rates compared
 	// begin later.
@@ -136,14 +143,23 @@ func (m *matrix) equal(other *matrix) error {
 // samples asks the API of Prometheus, or Almanac's.
 func samples(t *testing.T, base, path string, form url.Values) *matrix {
 	t.Helper()
-	resp, err := http.PostForm(base+"/api/v1/"+path, form)
+	m, err := asked(base, path, form)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return m
+}
+
+// asked is samples, of a server that may not answer yet.
+func asked(base, path string, form url.Values) (*matrix, error) {
+	resp, err := http.PostForm(base+"/api/v1/"+path, form)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %s %.500s (%v)", base, form, resp.Status, body, err)
+		return nil, fmt.Errorf("%s %s: %s %.500s (%w)", base, form, resp.Status, body, err)
 	}
 	var answer struct {
 		Data struct {
@@ -154,13 +170,13 @@ func samples(t *testing.T, base, path string, form url.Values) *matrix {
 		}
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	m := &matrix{series: len(answer.Data.Result), values: map[string]float64{}, first: math.Inf(1)}
 	for _, s := range answer.Data.Result {
 		name, err := json.Marshal(s.Metric)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for _, v := range s.Values {
 			text, _ := v[1].(string)
@@ -168,10 +184,10 @@ func samples(t *testing.T, base, path string, form url.Values) *matrix {
 			m.first = min(m.first, at)
 			value, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				t.Fatalf("%s: %v: %v", name, v, err)
+				return nil, fmt.Errorf("%s: %v: %w", name, v, err)
 			}
 			m.values[fmt.Sprintf("%s at %.3f", name, at)] = value
 		}
 	}
-	return m
+	return m, nil
 }
