@@ -29,7 +29,7 @@ type onDisk struct {
 
 func startOnDisk(t *testing.T, topics ...schemas.Topic) *onDisk {
 	t.Helper()
-	d := &onDisk{dir: t.TempDir()}
+	d := &onDisk{dir: embeddedtest.NATSDir(t)}
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
 	d.env = &env{t: t, srv: srv}
 	d.run()

@@ -192,9 +192,9 @@ func (h *damagedCluster) quiet() (rep *verify.Report, err error) {
 		if err == nil && rep.OK() && rep.Pending == 0 {
 			return nil
 		}
-		still := 4 * time.Second
+		still := 8 * time.Second
 		if err != nil || rep.Pending > 0 {
-			still = 10 * time.Second
+			still = 20 * time.Second
 		}
 		text := fmt.Sprint(err)
 		if err == nil {

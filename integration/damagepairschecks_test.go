@@ -132,9 +132,9 @@ func (h *pairCluster) still() (rep *verify.Report, err error) {
 		if text != last {
 			same, last = time.Now(), text
 		}
-		pause := 3 * time.Second
+		pause := 6 * time.Second
 		if waiting {
-			pause = 8 * time.Second
+			pause = 16 * time.Second
 		}
 		if time.Since(same) > pause {
 			return nil

@@ -342,7 +342,7 @@ func (h *pairCluster) third(try int) (refused []string) {
 			refused = append(refused, fmt.Sprintf("%s: %v", what, err))
 		}
 	}
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), maxWait*20*time.Second)
 	defer cancel()
 	if p, err := producer.New(ctx, h.connect(), producer.Config{Topic: "app", Service: "test", Policy: producer.Block, Linger: -1}); err != nil {
 		refuse("events", err)

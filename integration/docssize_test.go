@@ -35,7 +35,7 @@ type documentsAtSize struct {
 func TestDocumentsAtSize(t *testing.T) {
 	t.Parallel()
 	n := sized("ALMANAC_DOCUMENTS", 3000)
-	d := &documentsAtSize{onDisk: &onDisk{dir: t.TempDir()}, n: n, body: `{"status":"active","name":"` + strings.Repeat("x", 250) + `","n":`}
+	d := &documentsAtSize{onDisk: &onDisk{dir: embeddedtest.NATSDir(t)}, n: n, body: `{"status":"active","name":"` + strings.Repeat("x", 250) + `","n":`}
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
 	d.env = &env{t: t, srv: srv}
 	d.run()

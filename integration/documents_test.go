@@ -75,7 +75,7 @@ func (e *env) verified(topic string) {
 func list(t testing.TB, c *documents.Collection, s documents.Selection) (docs []*documents.Document, pages []int) {
 	t.Helper()
 	for {
-		page, err := c.List(t.Context(), s)
+		page, err := answered(func() (*documents.Page, error) { return c.List(t.Context(), s) })
 		if err != nil {
 			t.Fatal(err)
 		}

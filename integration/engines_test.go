@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -242,8 +243,9 @@ func TestTableOfAnotherEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := strings.Replace(ddl, "ENGINE = MergeTree", "ENGINE = ReplacingMergeTree", 1)
-	exec("RENAME TABLE " + e.table("app") + " TO " + e.table("mine"))
-	exec(other)
+	named, foreign := regexp.MustCompile(`^CREATE TABLE \S+`), "CREATE TABLE "+e.table("mine")
+	exec(named.ReplaceAllLiteralString(other, foreign))
+	exec("EXCHANGE TABLES " + e.table("app") + " AND " + e.table("mine")) // a sink makes one that is not there
 	eventually(t, 30*time.Second, func() error {
 		publish()
 		return seen.says(tables.ErrForeignTable, "ReplacingMergeTree")

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/timers"
@@ -230,7 +231,9 @@ func TestErasedRecordsLeaveAnOlderFront(t *testing.T) {
 	d.router()
 	d.sink()
 	eventually(t, time.Minute, func() error {
-		d.carryOut(d.plan())
+		if err := d.repairer().Apply(t.Context(), d.plan(), func(*repair.Action, error) {}); err != nil {
+			return err // a router or a sink may be faster: it is run again
+		}
 		rep, err := d.proof("")
 		if err == nil && (!rep.OK() || rep.Pending > 0) {
 			err = fmt.Errorf("%q", rep.Problems)

@@ -155,7 +155,9 @@ func TestFreshAcrossTheHandOver(t *testing.T) {
 				continue
 			}
 			for last := false; ; queries[n]++ {
-				page, err := r.Query(t.Context(), query.Request{Topic: "app", Where: "user_id = '" + user + "'", Limit: 10})
+				page, err := answered(func() (*query.Page, error) {
+					return r.Query(t.Context(), query.Request{Topic: "app", Where: "user_id = '" + user + "'", Limit: 10})
+				})
 				if err != nil {
 					t.Errorf("%s: query %d after its acceptance: %v", user, queries[n], err)
 					return

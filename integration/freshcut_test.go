@@ -87,7 +87,7 @@ func unique(all []string) map[string]bool {
 func TestFreshAfterNATSWasPutBack(t *testing.T) {
 	t.Parallel()
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
-	dir, port := filepath.Join(t.TempDir(), "nats"), 0
+	dir, port := embeddedtest.NATSDir(t), 0
 	run := func() (stop func()) {
 		t.Helper()
 		server, err := embedded.NewNATS(embedded.NATSConfig{Dir: dir, Port: port, MaxStoreBytes: 8 << 30})

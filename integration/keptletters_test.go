@@ -46,7 +46,7 @@ func TestDeadLettersWithoutTheirCheckpoint(t *testing.T) {
 				p := d.process(part{Role: "router", CrashAt: "router.before-batch", CrashHit: 1})
 				select {
 				case <-p.gone:
-				case <-time.After(time.Minute):
+				case <-time.After(maxWait * time.Minute):
 					t.Fatalf("the router does not come to its end: %s", p.said.text())
 				}
 			}

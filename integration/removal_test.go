@@ -25,7 +25,7 @@ import (
 
 // removals is how the tests here remove topics.
 func (e *env) removals(crash func(string)) removal.Config {
-	return removal.Config{Registry: e.registry(e.connect()), DB: e.db, QuietTime: 500 * time.Millisecond, Crash: crash}
+	return removal.Config{Registry: e.registry(e.connect()), DB: e.db, QuietTime: 3 * time.Second, Crash: crash}
 }
 
 // remove removes a topic, by two processes at once, and holds that nothing of it is left.

@@ -29,7 +29,6 @@ import (
 	"github.com/almanac-events/almanac/internal/access/certs"
 	"github.com/almanac-events/almanac/internal/access/certs/certstest"
 	"github.com/almanac-events/almanac/internal/access/keep"
-	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/gateway"
 )
 
@@ -69,7 +68,7 @@ func (s *senders) give(t *testing.T, change func(c *credential)) {
 	c.n++
 	change(&c)
 	s.has.Store(&c)
-	embeddedtest.Eventually(t, time.Minute, func() error {
+	eventually(t, time.Minute, func() error {
 		if text := s.failed.Load(); text != nil {
 			t.Fatal(*text)
 		}
@@ -205,7 +204,7 @@ func TestNothingFailsWhileSecretsAreReplaced(t *testing.T) {
 
 	served := func(what string, is func(*tls.Config) bool) {
 		t.Helper()
-		embeddedtest.Eventually(t, time.Minute, func() error {
+		eventually(t, time.Minute, func() error {
 			if c, err := files.TLS().GetConfigForClient(nil); err != nil || !is(c) {
 				return fmt.Errorf("%s is not taken: %w", what, err)
 			}
@@ -214,7 +213,7 @@ func TestNothingFailsWhileSecretsAreReplaced(t *testing.T) {
 	}
 	known := func(n int) {
 		t.Helper()
-		embeddedtest.Eventually(t, time.Minute, func() error {
+		eventually(t, time.Minute, func() error {
 			if got := k.Tokens().Len(); got != n {
 				return fmt.Errorf("%d tokens are known, not %d", got, n)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/operations"
 )
 
@@ -261,8 +262,14 @@ func (a *asking) logQL() {
 // compare asks as the first tenant, of the shared topic, and as who may read all, of the first's own.
 func (a *asking) compare(what, method, shared, alone string, q url.Values, kind, body string, comparable bool, rows operations.Rows) {
 	a.t.Helper()
-	ask := func(path, secret string, q url.Values) (int, string) {
-		return a.sendAs(method, a.base+path+"?"+q.Encode(), secret, kind, body)
+	ask := func(path, secret string, q url.Values) (code int, text string) {
+		for range 5 {
+			if code, text = a.sendAs(method, a.base+path+"?"+q.Encode(), secret, kind, body); code != http.StatusServiceUnavailable {
+				break
+			}
+			_ = backoff.Sleep(a.t.Context(), time.Second) // it is busy
+		}
+		return code, text
 	}
 	code, text := ask(shared, a.own, q)
 	a.codes[what+" "+strconv.Itoa(code)]++

@@ -124,7 +124,7 @@ func TestRepairLostTimers(t *testing.T) {
 	if _, err := e.Update(t.Context(), "g", "moved", timers.IfRevision(1), timers.Change{Due: &moved}); err != nil {
 		t.Fatal(err)
 	}
-	fails := timers.Draft{Group: "g", ID: "fails", Due: time.Now(), URL: e.url, Retry: &timer.Policy{Attempts: 3, Initial: time.Hour}}
+	fails := timers.Draft{Group: "g", ID: "fails", Due: soon(time.Now()), URL: e.url, Retry: &timer.Policy{Attempts: 3, Initial: time.Hour}}
 	if _, _, err := e.Create(t.Context(), fails); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestRepairLostTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: "hangs", Due: time.Now(), URL: e.url, Timeout: timer.MaxTimeout}); err != nil {
+	if _, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: "hangs", Due: soon(time.Now()), URL: e.url, Timeout: timer.MaxTimeout}); err != nil {
 		t.Fatal(err)
 	}
 	<-hung
@@ -294,6 +294,10 @@ func TestRepairOlderTimers(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.run()
+	eventually(t, 20*time.Second, func() error { // the connection comes back
+		_, err := d.reg.Topics(t.Context())
+		return err
+	})
 	e.dispatcher()
 	e.fireAll(named("ends", ended)...)
 	for _, id := range named("since", since) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,7 +24,7 @@ import (
 func startAlone(t testing.TB, topics ...schemas.Topic) (e *env, alone string) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: filepath.Join(t.TempDir(), "nats"),
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: embeddedtest.NATSDir(t),
 		Users: []*server.User{
 			{Username: "all", Password: "all"},
 			{Username: "alone", Password: "alone", Permissions: &server.Permissions{
@@ -38,7 +37,7 @@ func startAlone(t testing.TB, topics ...schemas.Topic) (e *env, alone string) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !s.ReadyForConnections(maxWait * 20 * time.Second) {
 		t.Fatal("the NATS server does not come up")
 	}
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())

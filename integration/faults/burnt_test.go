@@ -33,7 +33,7 @@ func TestBurntTokens(t *testing.T) {
 			}
 			h.Engine.killEngine()
 		}
-		await(t, time.Minute, func(context.Context) error {
+		await(t, startWait, func(context.Context) error {
 			if h.Engine.Engine() == pid {
 				return fmt.Errorf("the engine was not started again")
 			}

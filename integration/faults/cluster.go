@@ -131,7 +131,8 @@ func (p Plan) withDefaults() Plan {
 	return p
 }
 
-// startWait is how long a part may take to be ready, and servers to elect, on a machine that is busy.
+// startWait is how long a part may take to be ready, servers to elect, and what a test awaits to come, on a machine that
+// is busy.
 const startWait = 5 * time.Minute
 
 // setup connects the test itself, past all proxies, and makes streams and topic.

@@ -66,7 +66,7 @@ func (h *Cluster) fullDisk(t *testing.T, disk string, halted []*Part, last time.
 	flows(t, h)
 	free := fill(t, disk)
 	began := time.Now()
-	await(t, time.Minute, func(ctx context.Context) error { // nothing comes through any more
+	await(t, startWait, func(ctx context.Context) error { // nothing comes through any more
 		n, err := h.SQL.Number(ctx, "SELECT count() FROM %s WHERE ts >= fromUnixTimestamp64Nano(%d)", Topic, began.Add(time.Second).UnixNano())
 		if err == nil && n > 0 {
 			began = time.Now()
@@ -77,7 +77,7 @@ func (h *Cluster) fullDisk(t *testing.T, disk string, halted []*Part, last time.
 		return errors.Join(err, fmt.Errorf("%d events came through a full disk", n))
 	})
 	for range halted {
-		await(t, time.Minute, func(ctx context.Context) error { return h.standsStill(ctx, h.Writers[0]) })
+		await(t, startWait, func(ctx context.Context) error { return h.standsStill(ctx, h.Writers[0]) })
 	}
 	if err := backoff.Sleep(t.Context(), last); err != nil {
 		t.Fatal(err)

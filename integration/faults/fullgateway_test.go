@@ -73,7 +73,7 @@ func TestGatewayOfFullStreams(t *testing.T) {
 	if report := h.Drain(5 * time.Minute); !report.OK() {
 		t.Errorf("verify: %+v", report)
 	}
-	await(t, 2*time.Minute, func(ctx context.Context) error {
+	await(t, startWait, func(ctx context.Context) error {
 		rows, err := h.SQL.Number(ctx, "SELECT count() FROM %s", Topic)
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func TestKillCyclesOfKeyedRequest(t *testing.T) {
 		t.Errorf("verify: %+v", report)
 	}
 	for what, want := range map[string]uint64{"count()": events, "uniqExact(message)": events, "uniqExact(toYYYYMM(ts))": 3} {
-		await(t, time.Minute, func(ctx context.Context) error {
+		await(t, startWait, func(ctx context.Context) error {
 			got, err := h.SQL.Number(ctx, "SELECT %s FROM %s", what, Topic)
 			if err == nil && got != want {
 				err = fmt.Errorf("%s is %d, want %d", what, got, want)
@@ -160,7 +160,7 @@ func (g *gatewayProcess) start(t *testing.T) {
 	if err := g.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, time.Minute, func(ctx context.Context) error {
+	await(t, startWait, func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.address+"/readyz", nil)
 		if err != nil {
 			return err

@@ -92,7 +92,7 @@ func TestKillCyclesOfErasedRequests(t *testing.T) {
 		t.Errorf("seed %d: verify: %+v", seed, report)
 	}
 	t.Logf("seed %d: %d kills, %d persons erased, %d fields added", seed, kills, len(k.erased), k.fields)
-	await(t, time.Minute, func(ctx context.Context) error {
+	await(t, startWait, func(ctx context.Context) error {
 		for n := range kills {
 			for user, want := range map[string]uint64{fmt.Sprintf("gone-%d-x", n): 40, fmt.Sprintf("stays-%d-x", n): 40} {
 				if k.erased[n] && strings.HasPrefix(user, "gone") {
@@ -157,7 +157,7 @@ func (k *keyedCluster) send(ctx context.Context, n int, some chan<- struct{}) er
 // field adds a field to the topic.
 func (k *keyedCluster) field(ctx context.Context, n int) {
 	k.t.Helper()
-	await(k.t, time.Minute, func(context.Context) error {
+	await(k.t, startWait, func(context.Context) error {
 		reg, err := registry.Open(ctx, k.NC)
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func (k *keyedCluster) field(ctx context.Context, n int) {
 func (k *keyedCluster) erase(ctx context.Context, n int) {
 	k.t.Helper()
 	var id string
-	await(k.t, 3*time.Minute, func(context.Context) error {
+	await(k.t, startWait, func(context.Context) error {
 		reg, err := registry.Open(ctx, k.NC)
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ func TestMonths(t *testing.T) {
 		}
 	}
 	months := []int{202609, 202610, 202512, 202601, 202402, 202403}
-	await(t, time.Minute, func(ctx context.Context) error {
+	await(t, startWait, func(ctx context.Context) error {
 		for _, m := range months {
 			n, err := h.SQL.Number(ctx, "SELECT count() FROM %s WHERE toYYYYMM(ts) = %d AND month = %d", Topic, m, m)
 			if err != nil {

@@ -59,7 +59,7 @@ func TestCrashMidMessage(t *testing.T) {
 		} {
 			done := make(chan struct{})
 			c.link.CutAfter(1+rnd.IntN(120_000), func() { c.part.Kill(); close(done) })
-			await(t, time.Minute, func(context.Context) error {
+			await(t, startWait, func(context.Context) error {
 				if !isDone(done) {
 					return fmt.Errorf("not so many bytes passed to kill %s", c.name)
 				}

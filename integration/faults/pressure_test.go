@@ -47,7 +47,7 @@ func TestBackpressure(t *testing.T) {
 		return s.CachedInfo().State, nil
 	}
 	for _, name := range []string{"SHARDS", "EVENTS"} {
-		await(t, 2*time.Minute, func(context.Context) error {
+		await(t, startWait, func(context.Context) error {
 			state, err := full(name)
 			if err == nil && state.Bytes < bound*9/10 {
 				err = fmt.Errorf("%s holds %d bytes of %d", name, state.Bytes, bound)
@@ -57,7 +57,7 @@ func TestBackpressure(t *testing.T) {
 		t.Logf("%s is full", name)
 	}
 	for _, w := range h.Writers[:2] { // those that block stand still
-		await(t, time.Minute, func(ctx context.Context) error { return h.standsStill(ctx, w) })
+		await(t, startWait, func(ctx context.Context) error { return h.standsStill(ctx, w) })
 	}
 	found, well := h.doctor(t, program)
 	if well {

@@ -134,5 +134,5 @@ func TestProxy(t *testing.T) {
 		t.Errorf("answered %q, %v", got, err)
 	}
 	p.Heal()
-	await(t, time.Minute, func(context.Context) error { return says(dial(), "hello", time.Second) })
+	await(t, startWait, func(context.Context) error { return says(dial(), "hello", time.Second) })
 }

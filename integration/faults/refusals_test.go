@@ -63,7 +63,7 @@ const unauthorized = "INFO {\"server_id\":\"x\",\"version\":\"2.15.2\",\"proto\"
 // nothingComes waits until no event that was logged in the last three seconds is in ClickHouse.
 func (h *Cluster) nothingComes(t *testing.T) {
 	t.Helper()
-	await(t, time.Minute, func(ctx context.Context) error {
+	await(t, startWait, func(ctx context.Context) error {
 		n, err := h.SQL.Number(ctx, "SELECT count() FROM %s WHERE ts >= now64(9) - INTERVAL 3 SECOND", Topic)
 		if err == nil && n > 0 {
 			err = fmt.Errorf("%d events came through", n)
@@ -85,7 +85,7 @@ func TestFrozenInsert(t *testing.T) {
 		frozen := h.Sinks[0]
 		done := make(chan struct{})
 		h.InsertLink.FreezeAfter(4000+rnd.IntN(100_000), func() { frozen.Stop(); close(done) })
-		await(t, time.Minute, func(context.Context) error {
+		await(t, startWait, func(context.Context) error {
 			if !isDone(done) {
 				return fmt.Errorf("not so many bytes were inserted")
 			}

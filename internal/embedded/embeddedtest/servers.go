@@ -136,7 +136,7 @@ func (s *Servers) SQL() *sql.DB {
 func (s *Servers) startNATS(o options) {
 	s.t.Helper()
 	cfg := embedded.NATSConfig{
-		Dir:           natsDir(s.t),
+		Dir:           NATSDir(s.t),
 		NoSync:        !o.sync,
 		MaxStoreBytes: 8 << 30, // a bound, not a reservation: tests in parallel need not share the disk out
 	}
@@ -154,9 +154,9 @@ func (s *Servers) startNATS(o options) {
 	s.NATS, s.NATSURL = server, server.ClientURL()
 }
 
-// natsDir is a directory that is removed at the end of the test. A server's consumers and timers are outside of what
+// NATSDir is a directory that is removed at the end of the test. A server's consumers and timers are outside of what
 // its shutdown waits for, and may write one more file while it is removed.
-func natsDir(t testing.TB) string {
+func NATSDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "almanac-nats-")
 	if err != nil {

@@ -78,3 +78,8 @@ export async function span(topics: string[], signal?: AbortSignal): Promise<[num
   const {shards} = await get<Shards>('v1/shards', topics.length === 1 ? {topic: topics[0]} : {}, signal);
   return spanOf({shards: shards.filter((one) => topics.includes(one.topic))});
 }
+
+const patience = 700; // milliseconds
+
+/** after waits for what is seen first: the events, before counts of many more take the server's time. It waits no longer than its patience. */
+export const after = (first: Promise<unknown> | undefined): Promise<unknown> => Promise.race([first?.catch(() => 0), new Promise((done) => setTimeout(done, patience))]);

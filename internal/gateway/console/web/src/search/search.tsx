@@ -44,7 +44,8 @@ export function Search({all, topics, query}: Props): JSX.Element {
   const now = useMemo(() => Date.now(), [search]);
   const asked = {from: from === 'all' ? undefined : from, to, where};
 
-  const events = useLoad(search, (signal) => ask.page(names, {...asked, limit: pageSize}, signal));
+  const first = useRef<Promise<unknown>>(undefined);
+  const events = useLoad(search, (signal) => (first.current = ask.page(names, {...asked, limit: pageSize}, signal)));
   const newer = useNewer(names, asked, events.value);
   // All time is as long as the topics' shards: a histogram needs an end. That of several topics needs the same ends for all.
   const span = useLoad(names.join() + round + '/' + newer.round, (signal) => ask.span(names, signal));
@@ -52,9 +53,9 @@ export function Search({all, topics, query}: Props): JSX.Element {
   const ends = from === 'all' ? span.value && [span.value[0], span.value[1] + 1] : several ? [instant(from, now) ?? now, instant(to, later) ?? later] : undefined;
   const filled = ends ? {from: new Date(ends[0]!).toISOString(), to: new Date(ends[1]!).toISOString(), where} : asked;
   const ready = from !== 'all' || !!span.value;
-  const bars = useLoad(search + by + zone() + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => ask.bars(names, {...filled, buckets: 90}, by, signal) : undefined);
+  const bars = useLoad(search + by + zone() + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => ask.after(first.current).then(() => ask.bars(names, {...filled, buckets: 90}, by, signal)) : undefined);
   const fields = facetFields(topics, query['facets']);
-  const facets = useLoad(search + fields.join() + newer.round, (signal) => ask.facets(names, {...asked, fields: fields.join(',')}, signal));
+  const facets = useLoad(search + fields.join() + newer.round, (signal) => ask.after(first.current).then(() => ask.facets(names, {...asked, fields: fields.join(',')}, signal)));
 
   const older = useOlder(names, asked, search, events.value);
   const rows = useMemo(() => [...newer.rows, ...older.rows], [newer.rows, older.rows]);
