@@ -22,7 +22,7 @@ func TestCertificateIsIssued(t *testing.T) {
 	b.write("almanac.yaml", fmt.Sprintf("acme_hosts: %s\nacme_directory: %s\nacme_ca: %s\n", host, a.Directory, ca))
 	d := b.background("gateway", "--http", a.ProvesAt, "--otlp-http", "off", "--otlp-grpc", "off", "--nats", "nats://127.0.0.1:1", "--clickhouse", "http://127.0.0.1:1/almanac")
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: a.Trust(host)}}
-	embeddedtest.Eventually(t, maxWait, func() error {
+	embeddedtest.Eventually(t, 3*maxWait, func() error {
 		select {
 		case <-d.done:
 			t.Fatal(d.stderr())

@@ -4,12 +4,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -33,27 +34,36 @@ type Authority struct {
 	Asked atomic.Int64
 }
 
+// Ports that are free until a server listens: below those that the kernel gives to connections and to listeners of port 0, and below those of
+// package embeddedtest.
+const (
+	firstPort = 10_000
+	lastPort  = 14_999
+	portTries = 100
+)
+
+// listen listens on one of them.
+func listen(t *testing.T) (net.Listener, int) {
+	t.Helper()
+	for range portTries {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return l, port
+		}
+	}
+	t.Fatal("no port is free")
+	return nil, 0
+}
+
 // Start starts one. The test cannot run beside others.
 func Start(t *testing.T) *Authority {
 	t.Helper()
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = free.Close() }() // so that none of the servers below takes it
-	_, text, _ := net.SplitHostPort(free.Addr().String())
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := l.Addr().String()
-	_ = l.Close()
+	free, port := listen(t)
+	other, namesPort := listen(t) // while the first one listens: it is another one
+	_, _ = free.Close(), other.Close()
+	names := fmt.Sprintf("127.0.0.1:%d", namesPort)
 	quiet := log.New(io.Discard, "", 0)
 	dns, err := challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{names}, Log: quiet})
 	if err != nil {
@@ -68,7 +78,7 @@ func Start(t *testing.T) *Authority {
 	issues := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "of a test", ValidityPeriod: 90 * 24 * 3600}})
 	proves := va.New(quiet, port, port, true, names, store)
 	front := wfe.New(quiet, store, proves, issues, nil, true, false, 1, 1)
-	a := &Authority{Roots: x509.NewCertPool(), ProvesAt: free.Addr().String()}
+	a := &Authority{Roots: x509.NewCertPool(), ProvesAt: fmt.Sprintf("127.0.0.1:%d", port)}
 	handler := front.Handler()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.Asked.Add(1)
