@@ -144,7 +144,7 @@ func newObserved(t *testing.T) *observed {
 	w.udp = embeddedtest.FreeAddress(t)
 	w.gateway = w.start("gateway", "--otlp-http", "off", "--otlp-grpc", "off", "--syslog-udp", w.udp, "--syslog-tls", "127.0.0.1:0", "--syslog-cert", filepath.Join(w.dir, "syslog.crt"), "--syslog-key", filepath.Join(w.dir, "syslog.key"))
 	w.send(10)
-	w.ok("", "sql", "--wait", "10s", "SELECT count() FROM app")
+	w.ok("", "sql", "SELECT count() FROM app")
 	return w
 }
 

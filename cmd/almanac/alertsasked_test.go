@@ -33,7 +33,11 @@ groups:
 	want := []string{`Hot {host="a"} firing a has 95`, "Much s1 firing "}
 	embeddedtest.Eventually(t, maxWait, func() error {
 		var got []string
-		for _, a := range decoded[alerts.Page](b, "alerts", "history", "-o", "json").Alerts {
+		page, err := tryDecoded[alerts.Page](b, "alerts", "history", "-o", "json")
+		if err != nil {
+			return err
+		}
+		for _, a := range page.Alerts {
 			got = append(got, fmt.Sprintf("%s %s %s %s", a.Rule, a.Value, a.State, a.Annotations["summary"]))
 		}
 		slices.Sort(got)

@@ -38,7 +38,7 @@ func TestAway(t *testing.T) {
 	s := embeddedtest.Start(t)
 	events, nearNATS := embeddedtest.NewCable(t, s.NATSURL)
 	rows, nearClickHouse := embeddedtest.NewCable(t, s.HTTPDSN())
-	b := newBox(t, "ALMANAC_NATS="+nearNATS, "ALMANAC_CLICKHOUSE="+nearClickHouse, "ALMANAC_LOG_FORMAT=json", "ALMANAC_EVENTS_BYTES=1GiB", "ALMANAC_SHARDS_BYTES=1GiB")
+	b := newBox(t, "ALMANAC_NATS="+nearNATS, "ALMANAC_CLICKHOUSE="+nearClickHouse, "ALMANAC_LOG_FORMAT=json", "ALMANAC_EVENTS_BYTES=1GiB", "ALMANAC_SHARDS_BYTES=1GiB", natsTimeoutEnv+"=")
 	b.write("almanac.yaml", "topics: [{name: auth}]")
 	at := embeddedtest.FreeAddress(t)
 	router := b.background("router")
@@ -79,10 +79,14 @@ func TestAway(t *testing.T) {
 	} else {
 		_ = resp.Body.Close()
 	}
-	until("/metrics", `almanac_sink_lag_events{topic="auth"} 50`) // no sink runs
-	if page := get("/metrics"); !strings.Contains(page, `almanac_router_lag_bytes{topic="auth"} 0`) || !strings.Contains(page, `almanac_sink_lag_bytes{topic="auth"} `) || strings.Contains(page, `almanac_sink_lag_bytes{topic="auth"} 0`) {
-		t.Errorf("50 events that wait for a sink have no bytes: %s", page)
-	}
+	embeddedtest.Eventually(t, maxWait, func() error { // no sink runs
+		page := get("/metrics")
+		if !strings.Contains(page, `almanac_sink_lag_events{topic="auth"} 50`) || !strings.Contains(page, `almanac_router_lag_bytes{topic="auth"} 0`) ||
+			!strings.Contains(page, `almanac_sink_lag_bytes{topic="auth"} `) || strings.Contains(page, `almanac_sink_lag_bytes{topic="auth"} 0`) {
+			return fmt.Errorf("50 events that wait for a sink, and their bytes, are not told: %s", page)
+		}
+		return nil
+	})
 	until("/metrics", `almanac_server_up{server="ClickHouse"} 1`)
 	start := b.started()
 	verb := func(args ...string) result {
@@ -170,29 +174,35 @@ func TestAway(t *testing.T) {
 			if known {
 				args, since = append(args, "--http", at), "it is away since "
 			}
-			r := verb(args...)
-			var found []doctor.Finding
-			err := json.Unmarshal([]byte(r.out), &found)
-			for _, server := range c.servers {
-				if err != nil || r.code != exitFailed || !slices.ContainsFunc(found, func(f doctor.Finding) bool {
-					return f.Check == server && f.Status == doctor.Fail && strings.Contains(f.Found, since)
-				}) {
-					t.Errorf("doctor, %s: exit %d, %v, %q is not said of %s: %s", c.name, r.code, err, since, server, r.out)
+			embeddedtest.Eventually(t, maxWait, func() error { // it gives a busy server no longer than one that is away
+				r := verb(args...)
+				var found []doctor.Finding
+				err := json.Unmarshal([]byte(r.out), &found)
+				for _, server := range c.servers {
+					if err != nil || r.code != exitFailed || !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+						return f.Check == server && f.Status == doctor.Fail && strings.Contains(f.Found, since)
+					}) {
+						return fmt.Errorf("doctor, %s: exit %d, %w, %q is not said of %s: %s", c.name, r.code, err, since, server, r.out)
+					}
 				}
-			}
+				return nil
+			})
 			if args = []string{"lag"}; known {
 				args = append(args, "--http", at)
 			}
-			switch r := verb(args...); {
-			case known || slices.Equal(c.servers, []string{query.ServerClickHouse}):
-				for _, server := range c.servers {
-					if r.code != exitOK || !strings.Contains(r.err, server+" is away since") || !strings.Contains(r.out, "auth") {
-						t.Errorf("lag, %s: exit %d, %s%s", c.name, r.code, r.out, r.err)
+			embeddedtest.Eventually(t, maxWait, func() error {
+				switch r := verb(args...); {
+				case known || slices.Equal(c.servers, []string{query.ServerClickHouse}):
+					for _, server := range c.servers {
+						if r.code != exitOK || !strings.Contains(r.err, server+" is away since") || !strings.Contains(r.out, "auth") {
+							return fmt.Errorf("lag, %s: exit %d, %s%s", c.name, r.code, r.out, r.err)
+						}
 					}
+				case r.code == exitOK || !strings.Contains(r.err, query.ServerNATS) || !strings.Contains(r.err, "name one by --http"):
+					return fmt.Errorf("lag without a gateway, %s: exit %d, %s%s", c.name, r.code, r.out, r.err)
 				}
-			case r.code == exitOK || !strings.Contains(r.err, query.ServerNATS) || !strings.Contains(r.err, "name one by --http"):
-				t.Errorf("lag without a gateway, %s: exit %d, %s%s", c.name, r.code, r.out, r.err)
-			}
+				return nil
+			})
 		}
 		for _, one := range c.cables {
 			c.how(one, false)

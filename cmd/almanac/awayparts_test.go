@@ -77,7 +77,7 @@ func TestAwayOfPartsAlone(t *testing.T) {
 	s := embeddedtest.Start(t)
 	events, nearNATS := embeddedtest.NewCable(t, s.NATSURL)
 	rows, nearClickHouse := embeddedtest.NewCable(t, s.HTTPDSN())
-	b := newBox(t, "ALMANAC_NATS="+nearNATS, "ALMANAC_CLICKHOUSE="+nearClickHouse, "ALMANAC_LOG_FORMAT=json", "ALMANAC_EVENTS_BYTES=1GiB", "ALMANAC_SHARDS_BYTES=1GiB")
+	b := newBox(t, "ALMANAC_NATS="+nearNATS, "ALMANAC_CLICKHOUSE="+nearClickHouse, "ALMANAC_LOG_FORMAT=json", "ALMANAC_EVENTS_BYTES=1GiB", "ALMANAC_SHARDS_BYTES=1GiB", natsTimeoutEnv+"=")
 	b.write("almanac.yaml", "topics: [{name: auth}]")
 	both := []string{query.ServerClickHouse, query.ServerNATS}
 	parts := []*partPage{

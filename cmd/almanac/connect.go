@@ -21,9 +21,12 @@ import (
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
+// natsTimeout is how long NATS may take to accept a connection. Tests change it.
+var natsTimeout = streams.DialTimeout
+
 // natsOptions are those of every connection: it comes back for as long as it takes.
 func natsOptions(s *settings, d endpoints, name string) []nats.Option {
-	opts := streams.Lasting(name)
+	opts := append(streams.Lasting(name), nats.Timeout(natsTimeout))
 	if d.natsWait > 0 {
 		opts = append(opts, nats.Timeout(d.natsWait))
 	}

@@ -69,7 +69,7 @@ func TestLoopbackAsksForTokens(t *testing.T) {
 		nc.Close()
 		t.Error("NATS takes a client without a password")
 	}
-	b.ok("", "doctor")
+	b.examined()
 	got := b.run("", "gateway", "--insecure", "no-auth", "--nats", "nats://127.0.0.1:1", "--clickhouse", "http://127.0.0.1:1")
 	if got.code != exitConfig {
 		t.Errorf("with no-auth: exit %d", got.code)

@@ -42,6 +42,15 @@ const coldEveryEnv = "TEST_ALMANAC_COLD_EVERY"
 // restoreCrashEnv is the step of a restore after which a command of a test kills itself.
 const restoreCrashEnv = "TEST_ALMANAC_RESTORE_CRASH"
 
+// restoreHeldEnv is a step of a restore and a file: after that step a command of a test waits for as long as the file is there.
+const restoreHeldEnv = "TEST_ALMANAC_RESTORE_HELD"
+
+// rulesWaitEnv is how long a command of a test waits for routers to have privacy rules.
+const rulesWaitEnv = "TEST_ALMANAC_RULES_WAIT"
+
+// natsTimeoutEnv is how long NATS may take to accept a connection of a command of a test.
+const natsTimeoutEnv = "TEST_ALMANAC_NATS_TIMEOUT"
+
 // hungAfterEnv is when the NATS of a command of a test counts as one that hangs.
 const hungAfterEnv = "TEST_ALMANAC_HUNG_AFTER"
 
@@ -53,15 +62,11 @@ const panicEnv = "TEST_ALMANAC_PANIC"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		if apart, err := time.ParseDuration(os.Getenv(stateApartEnv)); err == nil {
-			stateApart = apart
-		}
-		if after, err := time.ParseDuration(os.Getenv(hungAfterEnv)); err == nil {
-			hungAfter = after
-		}
-		if every, err := time.ParseDuration(os.Getenv(exportEveryEnv)); err == nil {
-			exportEvery = every
-		}
+		duration(os.Getenv(stateApartEnv), &stateApart)
+		duration(os.Getenv(hungAfterEnv), &hungAfter)
+		duration(os.Getenv(exportEveryEnv), &exportEvery)
+		duration(os.Getenv(rulesWaitEnv), &rulesWait)
+		duration(os.Getenv(natsTimeoutEnv), &natsTimeout)
 		if what := os.Getenv(panicEnv); what != "" {
 			signals := make(chan os.Signal, 1)
 			signal.Notify(signals, syscall.SIGUSR1)
@@ -70,9 +75,7 @@ func TestMain(m *testing.M) {
 				panic(what)
 			}()
 		}
-		if every, err := time.ParseDuration(os.Getenv(coldEveryEnv)); err == nil {
-			coldEvery = every
-		}
+		duration(os.Getenv(coldEveryEnv), &coldEvery)
 		if at := os.Getenv(coldCrashEnv); at != "" {
 			coldCrash = func(point string) {
 				if point == at {
@@ -84,6 +87,16 @@ func TestMain(m *testing.M) {
 			restoreStep = func(step string) {
 				if step == at {
 					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				}
+			}
+		}
+		if at, file, ok := strings.Cut(os.Getenv(restoreHeldEnv), " "); ok {
+			restoreStep = func(step string) {
+				for step == at {
+					if _, err := os.Stat(file); err != nil {
+						return
+					}
+					<-time.After(10 * time.Millisecond)
 				}
 			}
 		}
@@ -120,6 +133,8 @@ func newBox(t *testing.T, env ...string) *box {
 	}
 	// Under the race detector each process would sleep for a second at its end.
 	b.env = append(b.env, asCommand+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+b.dir, envPrefix+"DATA="+filepath.Join(b.dir, "data"))
+	// A busy machine takes longer than people are to wait. A test of that itself names what it needs.
+	b.env = append(b.env, rulesWaitEnv+"="+halfWait(), natsTimeoutEnv+"=1m")
 	b.env = append(b.env, env...)
 	return b
 }
@@ -175,22 +190,15 @@ func (b *box) run(stdin string, args ...string) result {
 	return result{code: code, out: out.String(), err: errs.String()}
 }
 
-// ok calls the command and fails the test unless it succeeds.
+// ok calls the command and fails the test unless it succeeds. A verb that waits for what is stored waits for as long as a busy machine takes.
 func (b *box) ok(stdin string, args ...string) string {
 	b.t.Helper()
+	if b.program == "" { // an older one may not have the flag
+		args = waiting(args)
+	}
 	r := b.run(stdin, args...)
 	if r.code != 0 {
 		b.t.Fatalf("almanac %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
-	}
-	return r.out
-}
-
-// examined is what doctor says where no check failed; the machine's own disk may be worth a warning.
-func (b *box) examined(args ...string) string {
-	b.t.Helper()
-	r := b.run("", append([]string{"doctor"}, args...)...)
-	if r.code != exitOK && r.code != exitPartial {
-		b.t.Errorf("doctor: exit %d: %s%s", r.code, r.out, r.err)
 	}
 	return r.out
 }
@@ -264,10 +272,11 @@ func (s *daemon) stderr() string {
 	return s.err.String()
 }
 
-// background starts a command that goes on until it is told.
+// background starts a command that goes on until it is told. It has longer to end than outside of tests, unless the test says how long.
 func (b *box) background(args ...string) *daemon {
 	b.t.Helper()
 	s := &daemon{b: b, cmd: b.command(context.Background(), args...), done: make(chan struct{})}
+	s.cmd.Env = append([]string{envPrefix + "SHUTDOWN_TIMEOUT=" + halfWait()}, s.cmd.Env...) // of two, the last is taken
 	s.cmd.Stderr = s
 	if err := s.cmd.Start(); err != nil {
 		b.t.Fatal(err)

@@ -78,9 +78,10 @@ func TestOTLPExportOfProcesses(t *testing.T) {
 	})
 	b.ok(lines(4), "send", "app")
 	b.inTheEnd(7)
-	if r := b.run("", "ready"); r.code != exitOK {
-		t.Errorf("ready: exit %d: %s%s", r.code, r.out, r.err)
-	}
+	embeddedtest.Eventually(t, maxWait, func() error {
+		_, err := b.try("ready")
+		return err
+	})
 	away.Store(false)
 	for name, d := range map[string]*daemon{"up": up, "gateway": gateway, "router": router} {
 		d.says("takes this process's numbers again")

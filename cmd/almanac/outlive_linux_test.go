@@ -58,7 +58,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		checkHTTP(t, a.HTTP)
+		awaitHTTP(t, a.HTTP)
 	}
 	if _, err := embedded.ReadAddresses(b.data()); err != nil {
 		t.Errorf("addresses: %v", err)

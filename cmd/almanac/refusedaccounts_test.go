@@ -43,9 +43,12 @@ func TestRefusedAccounts(t *testing.T) {
 			}
 			return nil
 		})
-		if r := b.run("", "ready", "--http", address); (r.code == exitOK) != ready || !strings.Contains(r.out, string(ops.Unaccepted)) {
-			t.Errorf("ready: exit %d: %s%s", r.code, r.out, r.err)
-		}
+		embeddedtest.Eventually(t, maxWait, func() error {
+			if r := b.run("", "ready", "--http", address); (r.code == exitOK) != ready || !strings.Contains(r.out, string(ops.Unaccepted)) {
+				return fmt.Errorf("ready: exit %d: %s%s", r.code, r.out, r.err)
+			}
+			return nil
+		})
 	}
 	gateway := as(access.UserGateway, wrong.String())
 	at := embeddedtest.FreeAddress(t)
@@ -64,11 +67,6 @@ func TestRefusedAccounts(t *testing.T) {
 	sink.background("sink", "--http", at)
 	says(sink, at, false, "account_refused", right.Username(), "almanac config clickhouse")
 
-	r := as(access.UserOperator, wrong.String()).run("", "doctor")
-	contains(t, r.out, "Authentication failed", "correct the account or its password in the setting clickhouse")
-	r = as(access.UserOperator, p.srv.HTTPDSN()).run("", "doctor")
-	contains(t, r.out, "ClickHouse refuses the account of clickhouse_reads", "SQL account")
-	if r.code != exitFailed {
-		t.Errorf("doctor: exit %d: %s", r.code, r.out)
-	}
+	as(access.UserOperator, wrong.String()).diagnosed(exitFailed, "Authentication failed", "correct the account or its password in the setting clickhouse")
+	as(access.UserOperator, p.srv.HTTPDSN()).diagnosed(exitFailed, "ClickHouse refuses the account of clickhouse_reads", "SQL account")
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 )
 
@@ -37,14 +38,14 @@ func TestRestoreKnowsWhatIsErasedMeanwhile(t *testing.T) {
 	}
 
 	into := filepath.Join(t.TempDir(), "restored")
-	restoring := b.background("restore", dest, "--ledger", b.data(), "--data", into)
-	embeddedtest.Eventually(t, maxWait, func() error { // by then the ledger was read
-		if !strings.Contains(restoring.stderr(), "into the data directory") {
-			return fmt.Errorf("it says %s", restoring.stderr())
-		}
-		return nil
-	})
+	held := b.write("held", "")
+	restores := &box{t: t, dir: b.dir, env: append(slices.Clone(b.env), restoreHeldEnv+"="+stepEntered+" "+held)}
+	restoring := restores.background("restore", dest, "--ledger", b.data(), "--data", into)
+	restoring.says("into the data directory") // by then the ledger was read, and it goes no further than that
 	b.ok("", "erase", "app", "--user", "p-2", "--yes")
+	if err := os.Remove(held); err != nil {
+		t.Fatal(err)
+	}
 	<-restoring.done
 	if restoring.code != exitOK {
 		t.Fatalf("exit %d: %s", restoring.code, restoring.stderr())

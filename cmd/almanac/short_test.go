@@ -52,7 +52,7 @@ func TestManyMonthsAreWhole(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	b.ok(manyMonths(60, 4), "send", "app", "--format", "ndjson")
-	r := b.run("", "sql", "SELECT count() AS n, uniqExact(month) AS m FROM app")
+	r := b.run("", "sql", "--wait", halfWait(), "SELECT count() AS n, uniqExact(month) AS m FROM app")
 	if r.code != exitOK || strings.TrimSpace(r.out) != `{"n":240,"m":60}` {
 		t.Errorf("exit %d, want 240 events of 60 months: %s%s", r.code, r.out, r.err)
 	}

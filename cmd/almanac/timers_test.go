@@ -160,7 +160,13 @@ func TestTimers(t *testing.T) {
 	if r := b.run(lines, "timers", "import", "letters"); r.code == 0 || r.code == exitPartial || !strings.Contains(r.err, "unknown-group") {
 		t.Errorf("import into an unknown group: exit %d, %s", r.code, r.err)
 	}
-	contains(t, b.run("", "doctor").out, "timers of timers", "1 dispatchers alive")
+	embeddedtest.Eventually(t, maxWait, func() error {
+		out := b.run("", "doctor").out
+		if !strings.Contains(out, "timers of timers") || !strings.Contains(out, "1 dispatchers alive") {
+			return errors.New(out)
+		}
+		return nil
+	})
 }
 
 // moved moves the pending timers of group mails to a group with other slots: each is there once with all that it was created with,

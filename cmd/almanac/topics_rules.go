@@ -8,6 +8,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// rulesWait is how long awaitRules waits. Tests change it.
+var rulesWait = declare.RulesWait
+
 // awaitRules waits until each running router applies the privacy rules of topics that were declared, whether or not that
 // changed them: it may be the second attempt. It names those that do not, and is then errPartial.
 func (a *app) awaitRules(ctx context.Context, reg *registry.Registry, done []declare.Plan) error {
@@ -25,7 +28,7 @@ func (a *app) awaitRules(ctx context.Context, reg *registry.Registry, done []dec
 	if rev == 0 {
 		return nil
 	}
-	behind, err := reg.AwaitSeen(ctx, schemas.RoleRouter, rev, declare.RulesWait)
+	behind, err := reg.AwaitSeen(ctx, schemas.RoleRouter, rev, rulesWait)
 	if err != nil || len(behind) == 0 {
 		return err
 	}

@@ -5,8 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -15,14 +14,17 @@ import (
 // with 3; it is there all the same, and the next call waits for it again. A router that ended is not waited for.
 func TestApplyNamesRoutersWithoutTheRule(t *testing.T) {
 	t.Parallel()
-	b := newBox(t)
+	b := newBox(t, rulesWaitEnv+"=10s") // the verb below waits for all of it
 	b.up()
-	b.ok("", "topics", "apply", "auth", "--pii", "email:drop")
-	nc, err := nats.Connect(b.natsLogin())
-	if err != nil {
-		t.Fatal(err)
+	applies := func(rule string) { // once the up's own router has it
+		t.Helper()
+		embeddedtest.Eventually(t, maxWait, func() error {
+			_, err := b.try("topics", "apply", "auth", "--pii", rule)
+			return err
+		})
 	}
-	defer nc.Close()
+	applies("email:drop")
+	nc := b.connect()
 	reg, err := registry.Open(t.Context(), nc)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +40,5 @@ func TestApplyNamesRoutersWithoutTheRule(t *testing.T) {
 		t.Errorf("%+v, %v", topic, err)
 	}
 	nc.Close() // as the kernel does for a process that dies
-	if r := b.run("", "topics", "apply", "auth", "--pii", "phone:drop"); r.code != exitOK {
-		t.Errorf("exit %d: %s", r.code, r.err)
-	}
+	applies("phone:drop")
 }
