@@ -317,12 +317,12 @@ func (b *box) deadLetters(t *testing.T, round int, long bool) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(a.NATS)
+	nc, err := nats.Connect(a.NATS, nats.Timeout(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}

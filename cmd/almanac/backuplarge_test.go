@@ -85,7 +85,7 @@ func TestBackupLarge(t *testing.T) {
 // the backup before has, so a second backup without such a round would be smaller than one of an Almanac that runs.
 func (b *box) swept() {
 	b.t.Helper()
-	js, err := jetstream.New(b.connect())
+	js, err := jetstream.New(b.connect(), jetstream.WithDefaultTimeout(maxWait))
 	if err != nil {
 		b.t.Fatal(err)
 	}

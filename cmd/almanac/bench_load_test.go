@@ -15,7 +15,7 @@ func TestBenchLoad(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.needEngine()
-	out := b.ok("", "bench", "--load", "--only", "400x2", "--load-for", "12s", "--load-warm", "1s", "--load-marks", "2", "-o", "json")
+	out := b.ok("", "bench", "--load", "--only", "400x2", "--load-for", "30s", "--load-warm", "1s", "--load-marks", "2", "-o", "json")
 	var report bench.LoadReport
 	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Loads) != 1 {
 		t.Fatalf("%v: %s", err, out)

@@ -22,7 +22,7 @@ func TestPartsRefuseAnotherFormat(t *testing.T) {
 	if _, err := registry.Setup(t.Context(), servers.NC(), limits); err != nil {
 		t.Fatal(err)
 	}
-	js, err := jetstream.New(servers.NC())
+	js, err := jetstream.New(servers.NC(), jetstream.WithDefaultTimeout(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}

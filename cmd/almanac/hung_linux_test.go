@@ -27,12 +27,12 @@ func TestUpEndsWhereItsNATSHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(a.NATSLogin())
+	nc, err := nats.Connect(a.NATSLogin(), nats.Timeout(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestKilledVerbs(t *testing.T) {
 		defer cancel()
 		_ = p.Close(ctx)
 	}()
-	js, err := jetstream.New(srv.NC())
+	js, err := jetstream.New(srv.NC(), jetstream.WithDefaultTimeout(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}

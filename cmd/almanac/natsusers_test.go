@@ -62,7 +62,7 @@ func TestUpAndClientsWithoutCredentials(t *testing.T) {
 	}
 	before := configs(t, operator)
 
-	nc, err := nats.Connect(a.NATS, nats.Timeout(20*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := nats.Connect(a.NATS, nats.Timeout(maxWait), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestUpAndClientsWithoutCredentials(t *testing.T) {
 		t.Errorf("%s was answered: %.200s", m.Subject, m.Data)
 	}
 	for name, user := range map[string]nats.Option{"a wrong password": nats.UserInfo(access.UserOperator, "x"), "an unknown user": nats.UserInfo("x", "x"), "a token": nats.Token("x")} {
-		if nc, err := nats.Connect(a.NATS, nats.Timeout(20*time.Second), user); err == nil {
+		if nc, err := nats.Connect(a.NATS, nats.Timeout(maxWait), user); err == nil {
 			nc.Close()
 			t.Errorf("%s was let in", name)
 		}
@@ -120,7 +120,7 @@ func TestUpAndClientsWithoutCredentials(t *testing.T) {
 // configs are the configurations of all streams, with the number of their consumers that are not of an Almanac.
 func configs(t *testing.T, nc *nats.Conn) map[string]jetstream.StreamConfig {
 	t.Helper()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestNATSOfAnUpBeyondLoopback(t *testing.T) {
 	anonymous.User = nil
 	roots := nats.Secure(&tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12})
 	for _, user := range []nats.Option{nats.Name("anonymous"), nats.UserInfo(access.UserLocal, ""), nats.Token("x")} {
-		if nc, err := nats.Connect(anonymous.String(), roots, user); err == nil {
+		if nc, err := nats.Connect(anonymous.String(), nats.Timeout(maxWait), roots, user); err == nil {
 			nc.Close()
 			t.Error("a client without a password was let in")
 		}
@@ -59,7 +59,7 @@ func TestNATSOfAnUpBeyondLoopback(t *testing.T) {
 	certstest.Write(t, cert, c)
 	certstest.Write(t, key, k)
 	embeddedtest.Eventually(t, maxWait, func() error {
-		nc, err := nats.Connect(login, roots)
+		nc, err := nats.Connect(login, nats.Timeout(maxWait), roots)
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ func TestPublishWithoutALane(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	b.publish("events.app.2026-11", `{"message":"no lane"}`)
-	b.publish("events.app.2026-11.0", `{"message":"a lane"}`)
+	b.publish("events.app.2026-11.0", `{"ts":"2026-11-01T10:00:00Z","message":"a lane"}`)
 	b.ok("", "topics", "apply", "auth", "--pii", "email:drop")
 	b.publish("events.auth.2026-11", `{"email":"CLEAR","message":"no lane"}`)
 	embeddedtest.Eventually(t, maxWait, func() error {

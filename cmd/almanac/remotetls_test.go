@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -59,13 +58,13 @@ func TestServersOverTLS(t *testing.T) {
 	secure := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	shown := secure.Clone()
 	shown.ClientCAs, shown.ClientAuth = ca.Pool(), tls.RequireAndVerifyClientCert
-	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 1 << 40, StoreDir: filepath.Join(dir, "nats"), TLS: true, TLSConfig: shown, TLSVerify: true, TLSTimeout: 5, NoLog: true, NoSigs: true})
+	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 1 << 40, StoreDir: filepath.Join(dir, "nats"), TLS: true, TLSConfig: shown, TLSVerify: true, TLSTimeout: 60, NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.Start()
 	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
-	if !n.ReadyForConnections(time.Minute) {
+	if !n.ReadyForConnections(maxWait) {
 		t.Fatal("NATS does not start")
 	}
 	engine, err := url.Parse(embeddedtest.Start(t, embeddedtest.WithoutNATS()).HTTPDSN())

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,8 +100,21 @@ func TestReplacedWhileAClientSends(t *testing.T) {
 	var mu sync.Mutex
 	now := identity{roots: ca.Pool(), shows: pair(clients), secret: secret}
 	current := func() identity { mu.Lock(); defer mu.Unlock(); return now }
-	become := func(id identity) { mu.Lock(); defer mu.Unlock(); now = id }
+	var finished atomic.Int64 // requests
 	done, sent := make(chan struct{}), make(chan int)
+	// become returns once a request was answered that began with the identity: what the one before needs can go then.
+	become := func(id identity) {
+		mu.Lock()
+		now = id
+		after := finished.Load() + 2 // the one that is under way may have the identity of before
+		mu.Unlock()
+		embeddedtest.Eventually(t, maxWait, func() error {
+			if n := finished.Load(); n < after {
+				return fmt.Errorf("%d requests were answered, awaited are %d", n, after)
+			}
+			return nil
+		})
+	}
 	go func() {
 		n, tick := 0, time.NewTicker(25*time.Millisecond)
 		defer tick.Stop()
@@ -115,6 +129,7 @@ func TestReplacedWhileAClientSends(t *testing.T) {
 			if _, err := id.ask(t, http.MethodPost, send, fmt.Sprintf(`{"message":"%d"}`, n)); err != nil {
 				t.Errorf("request %d: %v", n, err)
 			}
+			finished.Add(1)
 		}
 	}()
 	for round := 1; round <= rounds; round++ {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // What is written in any pieces is shown without what would garble the terminal, and whole.
@@ -51,16 +50,7 @@ func TestTerminalIsNotGarbled(t *testing.T) {
 	const hostile = "x\x1b[5m\x1b]0;t\x07\u009b31m\u202egnp\u2066y\u200e\u200f\u061c"
 	line := `{"message":"x\u001b[5m\u001b]0;t\u0007\u009b31m\u202egnp\u2066y\u200e\u200f\u061c","type":"\u202eexe","k":"\u001b[2J"}`
 	b.ok(line+"\n", "send", "app", "--format", "ndjson")
-	a, err := embedded.ReadAddresses(b.data())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(a.NATSLogin())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := nc.JetStream()
+	js, err := b.connect().JetStream(nats.MaxWait(maxWait))
 	if err != nil {
 		t.Fatal(err)
 	}

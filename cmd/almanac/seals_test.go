@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/tables"
@@ -127,7 +126,7 @@ func TestSeals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	victim := all[0]
 	if err := db.Conn().Exec(ctx, fmt.Sprintf("ALTER TABLE %s UPDATE after = '{}' WHERE shard = %d AND request_id = 'r-1' SETTINGS mutations_sync = 2", sql.QuotedTable(db.Database, "trail"), uint64(victim.Shard.ID))); err != nil {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -110,7 +109,7 @@ func (b *box) connect() *nats.Conn {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	nc, err := nats.Connect(a.NATSLogin(), nats.Timeout(20*time.Second))
+	nc, err := nats.Connect(a.NATSLogin(), nats.Timeout(maxWait))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func loadInputs(t *testing.T, base map[string]string, natsURL string) *signalled
 // run sends until ctx ends. What has a key is sent again until it is known to be taken.
 func (l *signalled) run(ctx context.Context) {
 	var all sync.WaitGroup
-	js, err := jetstream.New(l.nc)
+	js, err := jetstream.New(l.nc, jetstream.WithDefaultTimeout(maxWait))
 	if err != nil {
 		l.t.Error(err)
 		return

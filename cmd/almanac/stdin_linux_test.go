@@ -175,7 +175,7 @@ func (b *box) waitsAndEnds(s os.Signal, begin string, args ...string) {
 		if code := exitStatus(b.t, err); code != exitInterrupted {
 			b.t.Errorf("almanac %s: %s, exit %d\n%s", args, s, code, said.String())
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(maxWait):
 		b.t.Errorf("almanac %s goes on waiting after %s", args, s)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/audit"
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/producer"
@@ -23,7 +25,7 @@ func (b *box) auditor(topic string) *audit.Trail {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	p, err := producer.Connect(b.t.Context(), a.NATS, producer.Config{Topic: topic, Policy: producer.Block})
+	p, err := producer.Connect(b.t.Context(), a.NATS, producer.Config{Topic: topic, Policy: producer.Block, NATS: []nats.Option{nats.Timeout(maxWait)}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
