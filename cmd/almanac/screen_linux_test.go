@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
-
 )
 
 // What is written in any pieces is shown without what would garble the terminal, and whole.
