@@ -12,6 +12,9 @@ type DiskUse struct {
 	Disk  string `json:"disk"`
 	Free  uint64 `json:"free_bytes"`
 	Total uint64 `json:"total_bytes"`
+	// SilentSince is set where the disk does not answer: since when. How full it is is not known, and Free and Total are of its last
+	// answer, 0 where it never gave one.
+	SilentSince *time.Time `json:"silent_since,omitempty"`
 }
 
 // disksApart is how far apart reads of disks begin: many ask for a status every few seconds, and a disk fills slowly.
@@ -36,7 +39,7 @@ func (r *Reader) lookAtDisks(ctx context.Context) {
 	var out []DiskUse
 	for i := range all {
 		if d := &all[i]; d.Bounded() {
-			out = append(out, DiskUse{ServerClickHouse, d.Name, d.Free, d.Total})
+			out = append(out, DiskUse{Server: ServerClickHouse, Disk: d.Name, Free: d.Free, Total: d.Total})
 		}
 	}
 	r.known.mu.Lock()

@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-events/almanac/internal/ops/metrics"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -269,7 +270,7 @@ func (n *node) wireGateway(ctx context.Context, db *tables.DB) error {
 		return err
 	}
 	if n.servers.NATS != nil {
-		parts.Reads.NATSDisk = n.servers.NATS.Disk
+		parts.Reads.NATSDisk = func() (query.DiskUse, bool) { return diskUse(n.servers.NATS.Disk()) }
 	}
 	if n.inputs.http != nil && n.servers.NATS != nil {
 		n.inputs.http.health.Synced(doctor.SyncAlways)

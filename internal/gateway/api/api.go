@@ -72,8 +72,9 @@ type Config struct {
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known before
 	// a write is tried. It answers at once.
 	Storing func() error
-	// NATSDisk returns what is free on the disk of this process's own NATS, and what it has; nil: NATS is elsewhere.
-	NATSDisk func() (free, all int64, err error)
+	// NATSDisk returns how full the disk of this process's own NATS is, and whether anything is known of it, soon also where that
+	// disk does not answer; nil: NATS is elsewhere.
+	NATSDisk func() (use query.DiskUse, known bool)
 	// Version of this program, and Inputs that its events come by; nil: it takes no events.
 	Version string
 	Inputs  func() []InputUse

@@ -56,8 +56,9 @@ func (a *API) status(_ http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	out.Disks = filled(slices.Clone(out.Disks))
 	if a.cfg.NATSDisk != nil {
-		if free, all, err := a.cfg.NATSDisk(); err == nil {
-			out.Disks = append(out.Disks, query.DiskUse{Server: query.ServerNATS, Disk: natsDisk, Free: uint64(max(free, 0)), Total: uint64(max(all, 0))})
+		if one, known := a.cfg.NATSDisk(); known {
+			one.Server, one.Disk = query.ServerNATS, natsDisk
+			out.Disks = append(out.Disks, one)
 		}
 	}
 	for i := range out.Inputs {

@@ -833,6 +833,7 @@ export type Status = {
     disk: string;
     free_bytes: number;
     total_bytes: number;
+    silent_since?: string;
   }>;
   version: string;
   inputs: Array<{

@@ -88,8 +88,8 @@ export function Health(): JSX.Element {
                 {status.disks.map((d) => (
                   <tr key={d.server + d.disk}>
                     <td>{d.server}</td>
-                    <td class="meter-cell"><meter min={0} max={d.total_bytes} high={d.total_bytes * 0.9} value={d.total_bytes - d.free_bytes} aria-label={`${d.server} ${d.disk}`} /></td>
-                    <td class="n">{texts.health.free(bytes(d.free_bytes), bytes(d.total_bytes))}</td>
+                    <td class="meter-cell"><meter min={0} max={d.total_bytes || 1} high={d.total_bytes * 0.9} value={d.total_bytes - d.free_bytes} aria-label={`${d.server} ${d.disk}`} /></td>
+                    <td class="n">{d.silent_since ? texts.health.unknown : texts.health.free(bytes(d.free_bytes), bytes(d.total_bytes))}</td>
                     <td class="n faint wide-only">{d.disk}</td>
                   </tr>
                 ))}
