@@ -105,8 +105,11 @@ const startPause = time.Second
 func (o *single) run(ctx context.Context, start func(context.Context) error) error {
 	o.s.HTTP = cmp.Or(o.s.HTTP, settingOff)
 	var h *httpServer
-	health := ops.New(ops.Config{}) // without --http none but the watchdog of systemd asks it
+	health := ops.New(ops.Config{}) // without --http only the watchdog of systemd asks it
 	var asked stage
+	if o.s.HTTP != settingOff || o.s.OTLPExport != "" { // who reads this process's numbers hears since when a server is away
+		asked = stage{partFunc(o.look)}
+	}
 	if o.s.HTTP != settingOff {
 		d, err := newOpener(o.s, o.log)
 		if err != nil {
@@ -117,7 +120,10 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 			return err
 		}
 		defer h.close()
-		health, asked = h.health, stage{h, d.tokens, partFunc(o.look)}
+		health, asked = h.health, append(asked, h, d.tokens)
+	}
+	if h == nil { // the page of --http has it, and the export as well
+		o.counts.Read(families.Ready(health.Ready))
 	}
 	o.counts.Read(families.Servers(o.servers.Ask))
 	o.starts = health.Starts
