@@ -30,6 +30,8 @@ type Writer struct {
 	// replicated: a server that led the stream until it was paused may answer beside the one that
 	// leads it now, and refuse what that one stores. Copies may be given while the writer runs: each look at the space sees them.
 	replicated atomic.Bool
+	// alone: one server has the stream, and its direct gets are the leader's word.
+	alone atomic.Bool
 
 	inFlight *semaphore.Weighted // bytes of the writes that wait or are under way
 	rounds   chan struct{}       // groups under way
@@ -96,6 +98,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 // saw takes what the stream's leader says of it.
 func (w *Writer) saw(info *jetstream.StreamInfo) {
 	w.replicated.Store(info.Config.Replicas > 1)
+	w.alone.Store(streams.Alone(w.js.Conn(), info))
 	w.Had(info.State.LastSeq)
 }
 
@@ -129,7 +132,11 @@ func (w *Writer) Had(seq uint64) {
 
 // Last returns a key's last message, by the stream's leader; ErrNotFound without one.
 func (w *Writer) Last(ctx context.Context, subject string) (*streams.Message, error) {
-	msg, err := streams.DecideLast(ctx, w.js, w.stream, subject)
+	read := streams.DecideLast
+	if w.alone.Load() && !schemas.Elects(w.js.Conn()) {
+		read = streams.DecideLastAlone
+	}
+	msg, err := read(ctx, w.js, w.stream, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
 	}

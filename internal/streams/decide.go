@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Decide reads are for what a decision hangs on: a checkpoint, the end of a shard,
@@ -33,6 +35,35 @@ func DecideNext(ctx context.Context, js jetstream.JetStream, stream, filter stri
 // DecideLast reads the last message of a subject.
 func DecideLast(ctx context.Context, js jetstream.JetStream, stream, subject string) (*Message, error) {
 	return decide(ctx, js, stream, getRequest{LastFor: subject})
+}
+
+// DecideLastAlone is DecideLast of a stream that one server alone holds, by a direct get: that server is the leader, and
+// its answer is the message as it was stored, without JSON and base64 around it. Where the answer does not tell the
+// server's headers from the publisher's, or another stream gave it, the leader is asked. The caller
+// knows from the stream's info that the server is alone (Alone).
+func DecideLastAlone(ctx context.Context, js jetstream.JetStream, stream, subject string) (*Message, error) {
+	data, err := json.Marshal(getRequest{LastFor: subject})
+	if err != nil {
+		return nil, err
+	}
+	tail := "DIRECT.GET." + stream
+	asked := apiSubject(js, tail)
+	msg, err := Asked(about(ctx, js, tail), js.Conn(), func(ctx context.Context) (*Message, error) {
+		answer, err := js.Conn().RequestWithContext(ctx, asked, data)
+		if err != nil {
+			return nil, err
+		}
+		return parseAlone(answer, stream)
+	})
+	if errors.Is(err, errUnclear) || errors.Is(err, nats.ErrNoResponders) || err == nil && msg.Subject != subject {
+		return DecideLast(ctx, js, stream, subject)
+	}
+	return msg, err
+}
+
+// Alone reports whether one server alone holds a stream: it is of no cluster, so it cannot share the stream with others.
+func Alone(nc *nats.Conn, info *jetstream.StreamInfo) bool {
+	return !schemas.Elects(nc) && info.Config.Replicas <= 1 && (info.Cluster == nil || info.Cluster.Name == "" && len(info.Cluster.Replicas) == 0)
 }
 
 // getRequest is one of a leader's single messages, or of a replica's batch.

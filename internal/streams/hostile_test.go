@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,17 +14,19 @@ import (
 
 // hostile are header blocks as a client may send them, byte by byte.
 var hostile = map[string]string{
-	"a sequence that is none":  "NATS/1.0\r\nNats-Sequence: x\r\nNats-Subject: r.evil\r\nNats-Stream: OTHER\r\nNats-Num-Pending: 0\r\nNats-Time-Stamp: never\r\n\r\n",
-	"the end of an answer":     "NATS/1.0 204 EOB\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: 0\r\n\r\n",
-	"no messages":              "NATS/1.0 404 No Messages\r\n\r\n",
-	"a consumer that is gone":  "NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
-	"an end that hides more":   "NATS/1.0 204 EOB\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: 0\r\n\r\nA: b\r\n\r\n",
-	"a message that hides one": "NATS/1.0\r\nNats-Stream: READS\r\nNats-Subject: r.evil\r\nNats-Sequence: 99999\r\nNats-Time-Stamp: 2026-11-22T00:00:00Z\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: 0\r\n\r\nA: b\r\n\r\n",
-	"a name with a space":      "NATS/1.0\r\nfoo bar: x\r\n\r\n",
-	"no line ends":             "NATS/1.0\r\nfoo",
-	"no colon":                 "NATS/1.0\r\nfoo\r\n\r\n",
-	"many short lines":         "NATS/1.0\r\n" + strings.Repeat("a:\r\n", 300) + "\r\n",
-	"not a header at all":      "\x00\x01\x02",
+	"a sequence that is none":         "NATS/1.0\r\nNats-Sequence: x\r\nNats-Subject: r.evil\r\nNats-Stream: OTHER\r\nNats-Num-Pending: 0\r\nNats-Time-Stamp: never\r\n\r\n",
+	"the end of an answer":            "NATS/1.0 204 EOB\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: 0\r\n\r\n",
+	"no messages":                     "NATS/1.0 404 No Messages\r\n\r\n",
+	"a consumer that is gone":         "NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
+	"an end that hides more":          "NATS/1.0 204 EOB\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: 0\r\n\r\nA: b\r\n\r\n",
+	"a message that hides one":        "NATS/1.0\r\nNats-Stream: READS\r\nNats-Subject: r.evil\r\nNats-Sequence: 99999\r\nNats-Time-Stamp: 2026-11-22T00:00:00Z\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: 0\r\n\r\nA: b\r\n\r\n",
+	"one that hides one of an answer": "NATS/1.0\r\nNats-Stream: READS\r\nNats-Subject: r.hostile\r\nNats-Sequence: 99999\r\nNats-Time-Stamp: 2026-11-22T00:00:00Z\r\n\r\n",
+	"one under the server's names":    "NATS/1.0\r\nNats-Stream: READS\r\nNats-Subject: r.evil\r\nNats-Sequence: 99999\r\nNats-Time-Stamp: 2026-11-22T00:00:00Z\r\nNats-Num-Pending: 7\r\nNats-Last-Sequence: 8\r\n\r\n",
+	"a name with a space":             "NATS/1.0\r\nfoo bar: x\r\n\r\n",
+	"no line ends":                    "NATS/1.0\r\nfoo",
+	"no colon":                        "NATS/1.0\r\nfoo\r\n\r\n",
+	"many short lines":                "NATS/1.0\r\n" + strings.Repeat("a:\r\n", 300) + "\r\n",
+	"not a header at all":             "\x00\x01\x02",
 }
 
 // TestNothingOfAClientIsTheServersWord holds the promise: messages
@@ -82,6 +85,10 @@ func TestNothingOfAClientIsTheServersWord(t *testing.T) {
 		m, err := DecideLast(ctx, js, testStream, "r.hostile")
 		if err != nil || m.Sequence != sent-1 {
 			t.Fatalf("%s: decide: %+v, %v", name, m, err)
+		}
+		direct, err := DecideLastAlone(ctx, js, testStream, "r.hostile")
+		if err != nil || direct.Sequence != m.Sequence || direct.Subject != m.Subject || !direct.Time.Equal(m.Time) || !reflect.DeepEqual(direct.Header, m.Header) && len(direct.Header)+len(m.Header) > 0 {
+			t.Fatalf("%s: by a direct get: %+v, %v; the leader says %+v", name, direct, err, m)
 		}
 		again := nats.NewMsg("elsewhere")
 		again.Header = CopyHeaders(m.Header)

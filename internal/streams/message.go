@@ -29,6 +29,9 @@ var serverHeaders = []string{
 	jetstream.TimeStampHeaer, headerPending, headerLastSeq,
 }
 
+// aloneHeaders are those that it appends to a message of a direct get of one.
+var aloneHeaders = serverHeaders[:4]
+
 const (
 	headerPending = "Nats-Num-Pending"
 	headerLastSeq = "Nats-Last-Sequence" // of the message sent before it in this answer
@@ -76,31 +79,59 @@ type status struct {
 // last lines that were parsed, or an early blank line hid them, and then the raw
 // block is longer than what was parsed by at least their length.
 func parseDirect(m *nats.Msg, stream string) (*Message, *status, error) {
-	if m.Header == nil || hidden(m) >= leastServerBytes(stream) {
+	if m.Header == nil || hidden(m) >= leastServerBytes(stream, serverHeaders) {
 		return nil, nil, errUnclear
 	}
 	if LastValue(m.Header, jetstream.StreamHeader) != stream {
 		return parseStatus(m)
 	}
-	out := &Message{RawStreamMsg: jetstream.RawStreamMsg{Subject: LastValue(m.Header, jetstream.SubjectHeader), Data: m.Data}, Size: len(m.Data)}
-	var err error
-	if out.Time, err = time.Parse(time.RFC3339Nano, LastValue(m.Header, jetstream.TimeStampHeaer)); err != nil {
-		return nil, nil, errUnclear
+	out, err := stored(m)
+	if err != nil {
+		return nil, nil, err
 	}
 	var before uint64
 	for _, n := range []struct {
 		name string
 		to   *uint64
-	}{{jetstream.SequenceHeader, &out.Sequence}, {headerPending, &out.Pending}, {headerLastSeq, &before}} {
+	}{{headerPending, &out.Pending}, {headerLastSeq, &before}} {
 		if *n.to, err = strconv.ParseUint(LastValue(m.Header, n.name), 10, 64); err != nil {
 			return nil, nil, errUnclear
 		}
 	}
-	if out.Subject == "" || out.Sequence == 0 {
-		return nil, nil, errUnclear
-	}
-	out.Header = publishersOnly(m.Header)
+	out.Header = publishersOnly(m.Header, serverHeaders)
 	return out, &status{lastSeq: before}, nil
+}
+
+// parseAlone is parseDirect for an answer to a direct get of one message, to which the server
+// appends fewer lines. What is not a message of the stream is jetstream.ErrMsgNotFound or errUnclear.
+func parseAlone(m *nats.Msg, stream string) (*Message, error) {
+	if m.Header == nil || hidden(m) >= leastServerBytes(stream, aloneHeaders) {
+		return nil, errUnclear
+	}
+	if LastValue(m.Header, jetstream.StreamHeader) != stream {
+		if _, s, err := parseStatus(m); err != nil || s.code != statusNone {
+			return nil, errUnclear
+		}
+		return nil, jetstream.ErrMsgNotFound
+	}
+	out, err := stored(m)
+	if err != nil {
+		return nil, err
+	}
+	out.Header = publishersOnly(m.Header, aloneHeaders)
+	return out, nil
+}
+
+// stored reads what the server says of a message in each answer to a direct get. Its headers are not set.
+func stored(m *nats.Msg) (*Message, error) {
+	out := &Message{RawStreamMsg: jetstream.RawStreamMsg{Subject: LastValue(m.Header, jetstream.SubjectHeader), Data: m.Data}, Size: len(m.Data)}
+	var err, err2 error
+	out.Time, err = time.Parse(time.RFC3339Nano, LastValue(m.Header, jetstream.TimeStampHeaer))
+	out.Sequence, err2 = strconv.ParseUint(LastValue(m.Header, jetstream.SequenceHeader), 10, 64)
+	if err != nil || err2 != nil || out.Subject == "" || out.Sequence == 0 {
+		return nil, errUnclear
+	}
+	return out, nil
 }
 
 func parseStatus(m *nats.Msg) (*Message, *status, error) {
@@ -120,9 +151,9 @@ func parseStatus(m *nats.Msg) (*Message, *status, error) {
 	return nil, s, nil
 }
 
-// publishersOnly removes the values that the server appended.
-func publishersOnly(h nats.Header) nats.Header {
-	for _, name := range serverHeaders {
+// publishersOnly removes the values that the server appended under some names.
+func publishersOnly(h nats.Header, appended []string) nats.Header {
+	for _, name := range appended {
 		if v := h[name]; len(v) > 1 {
 			h[name] = v[:len(v)-1]
 		} else {
@@ -150,10 +181,10 @@ func hidden(m *nats.Msg) int {
 	return raw - parsed
 }
 
-// leastServerBytes is the least that the server appends to a message.
-func leastServerBytes(stream string) int {
-	n := len(stream) + len("x") + len("1") + len("2006-01-02T15:04:05Z") + len("0") + len("0")
-	for _, name := range serverHeaders {
+// leastServerBytes is the least that the server appends to a message, under some names.
+func leastServerBytes(stream string, appended []string) int {
+	n := len(stream) + len("x") + len("1") + len("2006-01-02T15:04:05Z") + len(appended[len(aloneHeaders):])*len("0")
+	for _, name := range appended {
 		n += len(name) + len(": \r\n")
 	}
 	return n
