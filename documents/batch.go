@@ -61,9 +61,18 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 	created := allCreate(ops)
 	for try := range tries {
 		c.generate(ops, generated)
-		// A create expects that its id is free, so it needs no look unless ids were taken of late.
-		last := make([]*document.Record, len(ops))
-		look := !created || try > 0 || c.taken.Load()
+		// A create expects that its id is free, so it needs no look unless ids were taken of late. Another change
+		// expects what is remembered. What either refuses is decided by a look.
+		last, look := make([]*document.Record, len(ops)), true
+		switch {
+		case try > 0:
+		case created:
+			look = c.taken.Load()
+		default:
+			if seen, known := c.seen.get(c.session(), ops, time.Now()); known {
+				last, look = seen, false
+			}
+		}
 		if look {
 			var err error
 			if last, err = c.lastOf(ctx, ops); err != nil {
@@ -77,6 +86,9 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 			continue // the chance of it grows with the documents there are
 		}
 		versions, creates, err := c.validateAll(ctx, last, ops)
+		if refused := (*BatchError)(nil); !look && errors.As(err, &refused) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -103,9 +115,10 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 		if !errors.Is(err, fronts.ErrConflict) {
 			return out, err
 		}
-		if !look { // some of the ids may be taken
+		if !look { // some of the ids may be taken, or another write came first
 			c.giveBack(admitted, in)
 			admitted = 0
+			c.seen.refused(ops, created)
 		}
 	}
 	if len(generated) == len(ops) {
@@ -227,6 +240,7 @@ func (c *Collection) store(ctx context.Context, ops []Op, last, versions []*docu
 	out := make([]*Document, len(ops))
 	for i, r := range versions {
 		r.Seq = first + uint64(i)
+		c.seen.put(c.session(), r, time.Now())
 		out[i] = view(r)
 		out[i].Made = r.Op == schemas.OpStored
 	}

@@ -32,6 +32,8 @@ type Collection struct {
 	ledger *registry.LedgerCache
 	// taken: the last creates found an id taken, so those that follow look first.
 	taken atomic.Bool
+	// seen are versions that a write may expect without a look.
+	seen remembered
 
 	mu    sync.Mutex
 	usage usageSeen
@@ -187,8 +189,15 @@ func (c *Collection) last(ctx context.Context, id string) (*document.Record, err
 	case r != nil && r.Seq != last:
 		r.Last = last
 	}
+	if r != nil {
+		c.seen.put(c.session(), r, time.Now())
+	}
 	return r, nil
 }
+
+// session names the connection between two times that it was lost: what was remembered before may be of sequences that
+// a server lost, and gives again.
+func (c *Collection) session() uint64 { return c.reg.JetStream().Conn().Stats().Reconnects }
 
 func (c *Collection) parse(msg *streams.Message) (*document.Record, error) {
 	r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data, msg.Size)
