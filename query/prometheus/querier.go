@@ -150,12 +150,33 @@ func match(ctx context.Context, all []series.Keyed, matchers []*labels.Matcher) 
 		if err := ctx.Err(); err != nil { // a regular expression may take milliseconds
 			return nil, err
 		}
+		if !mayMatch(&all[i].Series, matchers) {
+			continue
+		}
 		l := labelsOf(&all[i].Series, b)
 		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) }) {
 			found = append(found, labelled{all[i], l})
 		}
 	}
 	return found, nil
+}
+
+// mayMatch reports whether a series has each value that a matcher names, whatever the label is called. It spares making
+// the labels of a thousand series where one is asked for.
+func mayMatch(s *series.Series, matchers []*labels.Matcher) bool {
+	for _, m := range matchers {
+		if m.Type != labels.MatchEqual || m.Value == "" || m.Value == s.Metric || m.Value == s.Service || m.Value == s.Tenant {
+			continue
+		}
+		has := false
+		for _, v := range s.Labels {
+			has = has || v == m.Value
+		}
+		if !has {
+			return false
+		}
+	}
+	return true
 }
 
 // nameLabel has the metric.

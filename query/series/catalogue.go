@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -25,6 +27,7 @@ type catalogue struct {
 // listed is one series of a list, and where and when it has points.
 type listed struct {
 	metric string
+	key    Key
 	name   []string // as sql.SeriesNames has it
 	labels map[string]string
 	spans  []span
@@ -82,6 +85,10 @@ func newCatalogue(parts [][]listRow) (*catalogue, error) {
 				k = len(c.series)
 				at[key] = k
 				l := listed{metric: r.metric, name: r.name}
+				var err error
+				if l.key, err = parseKey(r.name[0]); err != nil {
+					return nil, err
+				}
 				if err := json.Unmarshal([]byte(r.name[4]), &l.labels); err != nil {
 					return nil, fmt.Errorf("labels of a series are %.200q: %w", r.name[4], err)
 				}
@@ -125,10 +132,7 @@ func (c *catalogue) frame() error {
 // find is what findAlone finds, without asking ClickHouse; nil where only ClickHouse can evaluate the filter.
 func (c *catalogue) find(s *selection, req *Request) *found {
 	f := &found{reach: c.reach}
-	gone := map[schemas.ShardRef]bool{} // whose rows retention drops, or dropped: frames that name them may still be kept
-	for i := range s.snap.Shards {
-		gone[s.snap.Shards[i].Ref] = s.snap.Shards[i].Gone
-	}
+	gone := s.gone()
 	from, since, to := s.from.UnixNano(), s.begins(req).UnixNano(), s.to.UnixNano()
 	groups, points, labels, places := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[schemas.ShardRef]bool{}
 	at := 0
@@ -185,6 +189,66 @@ func (c *catalogue) find(s *selection, req *Request) *found {
 		f.places = places
 	}
 	return f
+}
+
+// gone are the shards whose rows retention drops, or dropped: frames that name them may still be kept.
+func (s *selection) gone() map[schemas.ShardRef]bool {
+	gone := map[schemas.ShardRef]bool{}
+	for i := range s.snap.Shards {
+		gone[s.snap.Shards[i].Ref] = s.snap.Shards[i].Gone
+	}
+	return gone
+}
+
+// keyed is what askAll finds, up to a limit, without asking ClickHouse; false where there is no list, or only ClickHouse
+// can evaluate the filter.
+func (c *catalogue) keyed(s *selection, limit int64) (list []Keyed, ok bool) {
+	if c == nil {
+		return nil, false
+	}
+	gone, from, to := s.gone(), s.from.UnixNano(), s.to.UnixNano()
+	at := 0
+	for _, r := range c.frames {
+		selected := s.where.On(r)
+		for i := range r.Rows() {
+			l := &c.series[at+i]
+			if l.metric != s.metric && s.metric != "" {
+				continue
+			}
+			first, last, points := int64(math.MaxInt64), int64(math.MinInt64), []string{}
+			for k := range l.spans {
+				sp := &l.spans[k]
+				if sp.last <= from || sp.first > to || gone[sp.ref] {
+					continue
+				}
+				first, last = min(first, sp.first), max(last, sp.last)
+				for _, p := range sp.points {
+					if p != "" && !slices.Contains(points, p) {
+						points = append(points, p)
+					}
+				}
+			}
+			if first > last {
+				continue
+			}
+			switch selected.Of(i) {
+			case filter.Unsure:
+				return nil, false
+			case filter.No:
+				continue
+			}
+			slices.Sort(points)
+			list = append(list, Keyed{Series{
+				Metric: l.metric, Service: l.name[1], Tenant: l.name[2], Unit: l.name[3], Labels: l.labels,
+				Points: points, First: time.Unix(0, first).UTC(), Last: time.Unix(0, last).UTC(),
+			}, l.key})
+			if int64(len(list)) >= limit {
+				return list, true
+			}
+		}
+		at += r.Rows()
+	}
+	return list, true
 }
 
 // groupOf tells the groups of series apart as findSQL does: by unit and labels.

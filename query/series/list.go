@@ -87,7 +87,7 @@ func (r *Reader) listing(ctx context.Context, q *ListRequest, run func(*selectio
 		return err
 	}
 	return r.ask(ctx, q.Topic, func(snap *snapshot) error {
-		s, err := selectSeries(snap, q.Metric, q.Where, q.From.Add(-1), q.To.Add(-1)) // a selection's points lie behind from, up to to
+		s, err := q.selection(snap)
 		if err != nil {
 			return err
 		}
@@ -99,6 +99,11 @@ func (r *Reader) listing(ctx context.Context, q *ListRequest, run func(*selectio
 		}
 		return run(s)
 	})
+}
+
+// selection is what a request that was checked selects. A selection's points lie after from, up to to.
+func (q *ListRequest) selection(snap *snapshot) (*selection, error) {
+	return selectSeries(snap, q.Metric, q.Where, q.From.Add(-1), q.To.Add(-1))
 }
 
 func readSeries(row []string) (s Series, err error) {

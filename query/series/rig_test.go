@@ -24,13 +24,13 @@ type rig struct {
 	made int
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	return newRigOf(t, 1)
 }
 
 // newRigOf is newRig with lanes.
-func newRigOf(t *testing.T, lanes int) *rig {
+func newRigOf(t testing.TB, lanes int) *rig {
 	t.Helper()
 	r := oncetest.New(t, schemas.Topic{Name: "cpu", Kind: kinds.Metric, Lanes: lanes})
 	return &rig{Rig: r, read: New(r.Query)}

@@ -31,20 +31,27 @@ type Keyed struct {
 	Key Key
 }
 
-// All reads every series of a request, without an order. More than MaxSeries are ErrTooMuch.
+// All reads every series of a request, without an order. More than MaxSeries are ErrTooMuch. They are of the list that
+// is kept, where that has the series of all rows. What is in them is not to be changed.
 func (r *Reader) All(ctx context.Context, q ListRequest) (list []Keyed, err error) {
-	err = r.listing(ctx, &q, func(s *selection) error {
-		list = nil
-		statement := sql.SeriesList{Listed: s.listed(), Where: s.condition(), Keyed: true, Limit: r.limits.series + 1}.SQL()
-		return r.lines(ctx, statement, s.params, func(row []string) error {
-			one, err := readSeries(row)
-			if err != nil {
-				return err
-			}
-			key, err := parseKey(row[8])
-			list = append(list, Keyed{one, key})
+	if err = q.check(); err != nil {
+		return nil, err
+	}
+	err = r.ask(ctx, q.Topic, func(snap *snapshot) error {
+		s, err := q.selection(snap)
+		if err != nil {
 			return err
-		})
+		}
+		kept, err := r.keptList(ctx, s)
+		if err != nil {
+			return err
+		}
+		var known bool
+		if list, known = kept.keyed(s, r.limits.series+1); known {
+			return nil
+		}
+		list, err = r.askAll(ctx, s)
+		return err
 	})
 	if errors.Is(err, tables.ErrNoTable) {
 		return nil, nil // no sink has stored anything yet
@@ -52,6 +59,52 @@ func (r *Reader) All(ctx context.Context, q ListRequest) (list []Keyed, err erro
 	if err == nil && int64(len(list)) > r.limits.series {
 		return nil, tooMuch("it touches more than %d series; name the metric and labels, or take a shorter range", r.limits.series)
 	}
+	return list, err
+}
+
+// keptList fills the snapshot, and returns the list that is kept; nil where that does not have the series of all rows.
+// Where it had them all the last time, it is asked while the snapshot is filled.
+func (r *Reader) keptList(ctx context.Context, s *selection) (*catalogue, error) {
+	topic := s.snap.Topic.Name
+	ask := func() (a listAnswer) {
+		a.all, _ = r.lists.read(ctx, topic) // without it ClickHouse is asked for the series, and says what is wrong
+		return a
+	}
+	early := r.whole.was(topic) && !s.snap.erasing()
+	if early {
+		ask = begin(ask)
+	}
+	err := s.snap.Fill(ctx, r.db)
+	var all *catalogue
+	if early || err == nil && s.snap.simple() {
+		all = ask().all // also after an error: it has ended then
+	}
+	if err != nil {
+		return nil, err
+	}
+	if all == nil || !s.snap.simple() {
+		return nil, r.list(ctx, s.snap)
+	}
+	s.snap.Listed(all.reach)
+	whole := s.snap.complete()
+	if r.whole.note(topic, whole); !whole {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// askAll asks ClickHouse for the series, of the list and of the rows above it.
+func (r *Reader) askAll(ctx context.Context, s *selection) (list []Keyed, err error) {
+	statement := sql.SeriesList{Listed: s.listed(), Where: s.condition(), Keyed: true, Limit: r.limits.series + 1}.SQL()
+	err = r.lines(ctx, statement, s.params, func(row []string) error {
+		one, err := readSeries(row)
+		if err != nil {
+			return err
+		}
+		key, err := parseKey(row[8])
+		list = append(list, Keyed{one, key})
+		return err
+	})
 	return list, err
 }
 

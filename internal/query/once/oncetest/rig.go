@@ -18,7 +18,7 @@ import (
 
 // Rig is a topic with its tables, and readers over them.
 type Rig struct {
-	T     *testing.T
+	T     testing.TB
 	DB    *tables.DB
 	Reg   *registry.Registry
 	Topic schemas.Topic
@@ -28,7 +28,7 @@ type Rig struct {
 }
 
 // New makes a topic and its tables.
-func New(t *testing.T, declared schemas.Topic) *Rig {
+func New(t testing.TB, declared schemas.Topic) *Rig {
 	t.Helper()
 	srv := embeddedtest.Start(t)
 	reg, err := registry.Setup(t.Context(), srv.NC(), schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, Replicas: 1})
