@@ -10,7 +10,8 @@ import (
 	"github.com/almanac-events/almanac/internal/gateway/request"
 )
 
-// gatherBytes is how much of a body is read at once, and the least that it takes of the account.
+// gatherBytes is how much of a body is read at once. One that says that it is shorter takes its length of the account, and a byte
+// more for its end.
 const gatherBytes = 16 << 10
 
 // gather reads the body of a request before the request takes a slot: one that comes slowly would hold what others need. What came
@@ -24,6 +25,9 @@ func gather(w http.ResponseWriter, r *http.Request, limit int64) error {
 	for int64(len(body)) <= limit {
 		if len(body) == cap(body) {
 			more := max(gatherBytes, len(body))
+			if len(body) == 0 && r.ContentLength > 0 {
+				more = int(min(gatherBytes, r.ContentLength+1))
+			}
 			if err := account.Take(int64(more)); err != nil {
 				return refusal(err)
 			}

@@ -37,7 +37,8 @@ func TestGather(t *testing.T) {
 		held   int64
 	}{
 		"none":             {nil, 100, 1, "", 0},
-		"short":            {strings.NewReader("abc"), 100, 1 << 20, "", gatherBytes},
+		"short":            {strings.NewReader("abc"), 100, 1 << 20, "", 4},
+		"of no length":     {io.MultiReader(strings.NewReader("abc")), 100, 1 << 20, "", gatherBytes},
 		"grown":            {strings.NewReader(strings.Repeat("x", 3*gatherBytes)), 1 << 20, 1 << 20, "", 4 * gatherBytes},
 		"above the limit":  {io.LimitReader(&unread{t, 4 * gatherBytes}, 3*gatherBytes), 2 * gatherBytes, 1 << 20, "", 4 * gatherBytes},
 		"more than a half": {strings.NewReader(strings.Repeat("x", 3*gatherBytes)), 1 << 20, 3 * gatherBytes, "too_large", gatherBytes},
@@ -59,7 +60,7 @@ func TestGather(t *testing.T) {
 				return
 			}
 			got, err := io.ReadAll(r.Body)
-			if want := map[string]int{"short": 3, "grown": 3 * gatherBytes, "above the limit": 3 * gatherBytes}[name]; err != nil || len(got) != want {
+			if want := map[string]int{"short": 3, "of no length": 3, "grown": 3 * gatherBytes, "above the limit": 3 * gatherBytes}[name]; err != nil || len(got) != want {
 				t.Errorf("its route reads %d bytes, %v, want %d", len(got), err, want)
 			}
 		})
