@@ -8,7 +8,7 @@
 // read, by name, and two more ways to follow headers and what comes:
 //
 //	DecideAt, DecideNext, DecideLast   one message, by the stream's leader: what a decision hangs on
-//	DecideLastAlone                    the same of a server alone, by a direct get: half the cost
+//	DecideLastAlone                    the same of a server alone, by a direct get, which costs less
 //	Gather                             many messages, by any replica; the end is the leader's word
 //	Latest, LatestOf                   the last message of subjects, by a replica not below the leader's end
 //	LatestAsOf, LatestAfter            those as of an end that is known, and those above a sequence
