@@ -58,7 +58,7 @@ const (
 )
 
 // TestAlertsWhileTheirLeaseMoves holds that "5 failed logins of one user within a minute" fires and ends once for each user while the two
-// processes that evaluate are killed by turns, and that a receiver that answers 500 for a minute hears of each under one key; a
+// processes that evaluate are killed by turns, and the router and the dispatcher in each round, and that a receiver that answers 500 for a minute hears of each under one key; a
 // silence reaches it within 30 s of its time. It takes minutes, so there is none without the variable.
 func TestAlertsWhileTheirLeaseMoves(t *testing.T) {
 	t.Parallel()
@@ -78,8 +78,7 @@ func TestAlertsWhileTheirLeaseMoves(t *testing.T) {
 	p := newApart(t)
 	op := p.as(access.UserOperator)
 	op.ok("", "topics", "apply", "pulse")
-	p.part(access.UserRouter, "router")
-	p.part(access.UserTimers, "timers", "run")
+	router, dispatcher := p.part(access.UserRouter, "router"), p.part(access.UserTimers, "timers", "run")
 	evaluators := []*daemon{p.part(access.UserSink, "sink"), p.part(access.UserSink, "sink")}
 	op.ok(`
 groups:
@@ -104,10 +103,24 @@ groups:
 		if i == kills {
 			break
 		}
-		killed := evaluators[i%len(evaluators)]
-		time.AfterFunc(time.Duration(random.IntN(3000))*time.Millisecond, func() { _ = killed.cmd.Process.Signal(syscall.SIGKILL) })
-		<-killed.done
-		evaluators[i%len(evaluators)] = p.part(access.UserSink, "sink")
+		kill := func(d *daemon) {
+			time.AfterFunc(time.Duration(random.IntN(3000))*time.Millisecond, func() { _ = d.cmd.Process.Signal(syscall.SIGKILL) })
+			<-d.done
+		}
+		// One after the other in an order of its own each round, so that each is away while the others work.
+		for _, part := range random.Perm(3) {
+			switch part {
+			case 0:
+				kill(evaluators[i%len(evaluators)])
+				evaluators[i%len(evaluators)] = p.part(access.UserSink, "sink")
+			case 1:
+				kill(router)
+				router = p.part(access.UserRouter, "router")
+			case 2:
+				kill(dispatcher)
+				dispatcher = p.part(access.UserTimers, "timers", "run")
+			}
+		}
 	}
 	want := []string{"Quiet  firing"}
 	for _, u := range users {
@@ -145,7 +158,7 @@ groups:
 		}
 	}
 	late := h.at[" firing"].Sub(quiet)
-	t.Logf("%d kills, %d notifications; the silence was told of %s after its time", kills, len(h.took), late.Round(time.Millisecond))
+	t.Logf("%d kills of each part, %d notifications; the silence was told of %s after its time", kills, len(h.took), late.Round(time.Millisecond))
 	if late > silenceWithin {
 		t.Errorf("the silence was told of %s after its time, more than %s", late, silenceWithin)
 	}
