@@ -55,6 +55,14 @@ func (g *rig) deleteRegistry() {
 	}
 }
 
+// deleteKey deletes what is known of a topic's alerts, as by hand.
+func (g *rig) deleteKey(key string, _ []byte) {
+	g.t.Helper()
+	if err := g.bucket().Delete(g.ctx, key); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
 // keys are the keys of the transitions so far, those that receivers are told of.
 func (g *rig) keys() (keys []string) {
 	g.t.Helper()
@@ -159,6 +167,8 @@ func TestRegistryLost(t *testing.T) {
 	}{
 		"the bucket is deleted":         {lose: func(g *rig, _ string, _ []byte) { g.deleteRegistry() }},
 		"the bucket is deleted, beside": {stays: true, lose: func(g *rig, _ string, _ []byte) { g.deleteRegistry() }},
+		"the key is deleted":            {lose: (*rig).deleteKey},
+		"the key is deleted, beside":    {stays: true, lose: (*rig).deleteKey},
 		"an older copy": {lose: func(g *rig, key string, older []byte) {
 			if _, err := g.bucket().Put(g.ctx, key, older); err != nil {
 				g.t.Fatal(err)

@@ -71,7 +71,7 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 	lost := errors.Is(err, registry.ErrNotFound) // or its first rules are new
 	switch {
 	case lost:
-		job = registry.Job{ID: topic, Verb: schemas.JobAlerts}
+		job.ID, job.Verb = topic, schemas.JobAlerts // with the revision of a key that was deleted: a write without it conflicts each time
 	case err != nil:
 		return nil, err
 	default:
