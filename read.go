@@ -94,9 +94,9 @@ func (c *Client) Trail(ctx context.Context) (*trail.Reader, error) {
 	return trail.New(r), nil
 }
 
-// TryAlerts returns what groups of rules would have said of what was accepted since a time, the earliest first. It declares nothing and
-// tells no receiver.
-func (c *Client) TryAlerts(ctx context.Context, groups []alerts.Group, since time.Time) ([]alerts.Alert, error) {
+// TryAlerts returns what groups of rules would have said and recorded of what was accepted since a time, and what it left out. It declares
+// and records nothing, and tells no receiver.
+func (c *Client) TryAlerts(ctx context.Context, groups []alerts.Group, since time.Time) (*alerts.Trial, error) {
 	r, err := c.Query(ctx)
 	if err != nil {
 		return nil, err
@@ -104,12 +104,7 @@ func (c *Client) TryAlerts(ctx context.Context, groups []alerts.Group, since tim
 	if err := alerts.New(c.reg, r).Check(ctx, groups); err != nil {
 		return nil, err
 	}
-	e, err := evaluate.New(evaluate.Config{NATS: c.nc, Registry: c.reg, Reader: r})
-	if err != nil {
-		return nil, err
-	}
-	made, err := e.Try(ctx, groups, since)
-	return alerts.Tried(made), err
+	return evaluate.Try(ctx, evaluate.Config{NATS: c.nc, Registry: c.reg, Reader: r}, groups, since)
 }
 
 // Alerts returns what declares rules of alerts and reads what became of them.

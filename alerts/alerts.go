@@ -71,7 +71,7 @@ func (a *Alerts) Check(ctx context.Context, groups []Group) error {
 			t, ok := known[r.Topic]
 			if !ok {
 				if t, err = a.reg.Topic(ctx, r.Topic); err != nil {
-					return fmt.Errorf("group %q, rule %q: %w", g.Name, r.Alert, err)
+					return fmt.Errorf("group %q, rule %q: %w", g.Name, r.Title(), err)
 				}
 				known[r.Topic] = t
 			}
@@ -327,6 +327,28 @@ func (a *Alerts) History(ctx context.Context, p Past) (*Page, error) {
 		}
 	}
 	return out, nil
+}
+
+// Trial is what rules would have said of what came before.
+type Trial struct {
+	// Alerts are the transitions, the earliest first.
+	Alerts []Alert `json:"alerts"`
+	// Recorded are the series that rules would have recorded.
+	Recorded []Recorded `json:"recorded"`
+	// Left says what was left out, each once.
+	Left []string `json:"left_out"`
+}
+
+// Recorded is a series that a rule would have recorded: how many samples, and the last of them.
+type Recorded struct {
+	Group  string            `json:"group"`
+	Record string            `json:"record"`
+	Topic  string            `json:"topic"`
+	Labels map[string]string `json:"labels"`
+	// Samples counts them, and At and Value are of the last.
+	Samples int       `json:"samples"`
+	At      time.Time `json:"at"`
+	Value   string    `json:"value"`
 }
 
 // Tried is transitions that were made by trying rules, as History has those that were committed.

@@ -94,8 +94,16 @@ func (r *Rule) distinct(seen map[string]bool) {
 // alertName is the label that has an alert's name.
 const alertName = "alertname"
 
-// Name is what the rule's alerts are called.
-func (r *Rule) Name() string { return cmp.Or(r.Labels[alertName], r.Alert) }
+// Name is what the rule's alerts are called, or the metric that it records.
+func (r *Rule) Name() string {
+	if r.Record != "" {
+		return r.Record
+	}
+	return cmp.Or(r.Labels[alertName], r.Alert)
+}
+
+// Title is what messages call the rule: its name in its group, or the metric that it records.
+func (r *Rule) Title() string { return cmp.Or(r.Alert, r.Record) }
 
 // validateAsked refuses what cannot be of a rule whose values are asked for.
 func (r *Rule) validateAsked() error {

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,7 +67,14 @@ func TestAskedRules(t *testing.T) {
 		"windows over each other":    {`meter: bytes, window: 25h, unusual: 5`, "window: 25h0m0s; of what is usual each day expected at most 24h0m0s"},
 		"of an expression":           {`expr: up, unusual: 5`, "unusual, days and least are of rules over a meter"},
 		"of events":                  {`window: 1h, unusual: 5`, "unusual, days and least are of rules over a meter"},
-		"a rule that records":        {`record: "job:up:sum", expr: sum by (job) (up)`, `record "job:up:sum": rules that record are not built`},
+		"a rule that records":        {`record: "job:up:sum", expr: sum by (job) (up), labels: {a: "{{ not a template", job: ""}`, ""},
+		"a record of an alert":       {`record: "job:up:sum", alert: A, expr: up`, `record "job:up:sum" and alert: expected one of them`},
+		"a record of events":         {`record: x, window: 1h, condition: "> 5"`, "is over an expression"},
+		"a record of a meter":        {`record: x, meter: bytes, window: 1h, condition: "> 5"`, "is over an expression"},
+		"a record with for":          {`record: x, expr: up, for: 5m`, "for, keep_firing_for, annotations and notify are of alerts"},
+		"a record with annotations":  {`record: x, expr: up, annotations: {a: b}`, "are of alerts"},
+		"a record with its name":     {`record: x, expr: up, labels: {__name__: y}`, `label "__name__"`},
+		"a record of a range":        {`record: x, expr: "up[5m]"`, "needs a vector or a scalar"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,8 +112,19 @@ groups:
         keep_firing_for: 5m
         labels: {severity: critical}
   - name: up
+    limit: 10
     rules:
       - {alert: Down, expr: up == 0}
+  - name: http
+    labels: {team: web, job: any}
+    rules:
+      - record: job:http_inprogress_requests:sum
+        expr: sum by (job) (http_inprogress_requests)
+      - record: job:http_inprogress_requests:sum
+        expr: sum (http_inprogress_requests)
+        labels: {job: "", of: all}
+      - {record: "instance_path:request_failures:rate5m", expr: "rate(request_failures_total{job=\"myjob\"}[5m])", labels: {job: myjob}}
+      - {alert: Many, expr: "job:http_inprogress_requests:sum > 100"}
 `
 
 // TestPrometheusFile reads a file of Prometheus as it is: what its own reader reads in it is what the rules have.
@@ -135,8 +154,8 @@ func TestPrometheusFile(t *testing.T) {
 			if w.QueryOffset != nil {
 				offset = time.Duration(*w.QueryOffset)
 			}
-			if r.Name() != w.Rules[j].Alert || r.Expr != w.Rules[j].Expr || time.Duration(r.For) != time.Duration(w.Rules[j].For) || time.Duration(r.KeepFiringFor) != time.Duration(w.Rules[j].KeepFiringFor) ||
-				!labels.Equal(got, labels.FromMap(of)) || !maps.Equal(r.Annotations, w.Rules[j].Annotations) || time.Duration(r.Interval) != interval || time.Duration(r.QueryOffset) != offset || r.Topic != "metrics" {
+			if g.Limit != w.Limit || r.Record != w.Rules[j].Record || r.Name() != cmp.Or(w.Rules[j].Alert, w.Rules[j].Record) || r.Expr != w.Rules[j].Expr || time.Duration(r.For) != time.Duration(w.Rules[j].For) || time.Duration(r.KeepFiringFor) != time.Duration(w.Rules[j].KeepFiringFor) ||
+				!labels.Equal(got, labels.NewBuilder(labels.FromMap(of)).Labels()) || !maps.Equal(r.Annotations, w.Rules[j].Annotations) || time.Duration(r.Interval) != interval || time.Duration(r.QueryOffset) != offset || r.Topic != "metrics" {
 				t.Errorf("group %s, rule %d is %+v, want %+v", g.Name, j, r, w.Rules[j])
 			}
 		}
@@ -144,12 +163,15 @@ func TestPrometheusFile(t *testing.T) {
 	if a, b := groups[0].Rules[0].Alert, groups[0].Rules[1].Alert; a != "DiskFills" || b != "DiskFills (2)" {
 		t.Errorf("two rules of one name are %q and %q", a, b)
 	}
+	twice := strings.Replace(promFile, "sum (http_inprogress_requests)\n        labels: {job: \"\", of: all}", "sum by (job) (http_inprogress_requests)", 1)
+	if _, err := ParseFor([]byte(twice), "metrics"); err == nil || !strings.Contains(err.Error(), "two rules of that name") {
+		t.Errorf("one rule that is there twice: %v", err)
+	}
 	if err := groups[0].Validate(); err != nil || groups[0].Rules[1].Alert != "DiskFills (2)" || groups[0].Rules[1].Name() != "DiskFills" {
 		t.Errorf("read again: %v, %+v", err, groups[0].Rules[1])
 	}
 	for text, says := range map[string]string{
-		strings.Replace(promFile, "interval: 30s", "limit: 5", 1):            "limit is not built",
-		strings.Replace(promFile, "alert: Down", "record: x", 1):             "rules that record are not built",
+		strings.Replace(promFile, "interval: 30s", "limit: -5", 1):           "limit: -5",
 		strings.Replace(promFile, "interval: 30s", "partial_response: x", 1): "partial_response",
 	} {
 		if _, err := ParseFor([]byte(text), "metrics"); !errors.Is(err, ErrRule) || !strings.Contains(err.Error(), says) {

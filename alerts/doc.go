@@ -6,7 +6,8 @@
 // which count makes an alert. A group of rules is declared and replaced whole. Its receivers say where notifications go.
 //
 // A rule over an expression (Expr) or a meter (Meter) asks ClickHouse at instants of its own, once all is stored that its topic
-// accepted before. Each series, or value of by, that it finds is an alert.
+// accepted before. Each series, or value of by, that it finds is an alert. A rule that records (Record) writes the value of each series
+// into the same topic instead, as a point whose identity is the series and the instant.
 //
 //	SHARDS ─▶ counts by time of acceptance ─▶ evaluated each second ─▶ commit ─▶ event in alerts
 //	                                                                    └──▶ timer in alert_calls ─▶ receiver

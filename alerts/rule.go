@@ -59,16 +59,19 @@ type Group struct {
 	Interval    Span              `json:"interval,omitempty" yaml:"interval"`
 	QueryOffset Span              `json:"query_offset,omitempty" yaml:"query_offset"`
 	Labels      map[string]string `json:"labels,omitempty" yaml:"labels"`
-	// Limit is of Prometheus's files, and not built.
-	Limit     int        `json:"-" yaml:"limit"`
+	// Limit is how many series a rule over an expression may have at an instant; 0: as many as any rule.
+	Limit     int        `json:"limit,omitempty" yaml:"limit"`
 	Rules     []Rule     `json:"rules" yaml:"rules"`
 	Receivers []Receiver `json:"receivers,omitempty" yaml:"receivers"`
 }
 
 // Rule says which count of events, which series of an expression or which usage of a meter makes an alert.
 type Rule struct {
-	Alert string `json:"alert" yaml:"alert"`
-	Topic string `json:"topic,omitempty" yaml:"topic"`
+	// Alert names what the rule makes alerts of; Record names the metric that it writes in place of that: the value of each series of
+	// its expression, into its topic.
+	Alert  string `json:"alert,omitempty" yaml:"alert"`
+	Record string `json:"record,omitempty" yaml:"record"`
+	Topic  string `json:"topic,omitempty" yaml:"topic"`
 	// Where selects the events that count, in the language of filters; empty: all.
 	Where string `json:"where,omitempty" yaml:"where"`
 	// Window is over how long they are counted, and Condition what of their count makes an alert, such as ">= 5".
@@ -101,8 +104,6 @@ type Rule struct {
 	Annotations   map[string]string `json:"annotations,omitempty" yaml:"annotations"`
 	// Notify names receivers of the group; none: all of them.
 	Notify []string `json:"notify,omitempty" yaml:"notify"`
-	// Record is of Prometheus's files, and not built.
-	Record string `json:"-" yaml:"record"`
 }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
@@ -145,7 +146,10 @@ func (r *Rule) GroupsBy() string {
 // Sum names what the rule means: rules of one sum are evaluated alike.
 func (r *Rule) Sum() string {
 	of := *r
-	of.Labels, of.Annotations, of.Notify, of.Interval = nil, nil, nil, 0
+	of.Annotations, of.Notify, of.Interval = nil, nil, 0
+	if r.Record == "" { // else they are of the series that it writes
+		of.Labels = nil
+	}
 	text, _ := json.Marshal(of)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
@@ -172,8 +176,8 @@ func (g *Group) Validate() error {
 	if len(g.Receivers) > MaxReceivers {
 		return g.refuse(nil, "%d receivers; the limit is %d", len(g.Receivers), MaxReceivers)
 	}
-	if g.Limit != 0 {
-		return g.refuse(nil, "limit is not built: leave it out. A rule with more than %d series is refused when it is evaluated", decide.MaxGroups)
+	if g.Limit < 0 {
+		return g.refuse(nil, "limit: %d; expected how many series a rule may have, 0 for %d", g.Limit, decide.MaxGroups)
 	}
 	names := map[string]bool{}
 	for i := range g.Receivers {
@@ -190,19 +194,26 @@ func (g *Group) Validate() error {
 	for i := range g.Rules {
 		r := &g.Rules[i]
 		r.complete(g)
-		if r.Asked() {
+		if r.Asked() && r.Record == "" {
 			r.distinct(seen)
 		}
 		if err := r.validate(names); err != nil {
 			return g.refuse(r, "%v", err)
 		}
-		if name := r.varies(); name != "" && g.tells(r, forms.Alertmanager) {
+		if name := r.varies(); name != "" && r.Record == "" && g.tells(r, forms.Alertmanager) {
 			return g.refuse(r, "label %q has the value of the alert, and Alertmanager knows an alert by its labels: it would never hear that this one ended. Make it an annotation", name)
 		}
-		if seen[r.Alert] {
+		if g.Limit > 0 && r.Expr == "" {
+			return g.refuse(r, "limit is of groups whose rules are over an expression (expr); put the others into a group of their own")
+		}
+		name := r.Alert
+		if r.Record != "" { // several may record one metric, each with labels of its own
+			name = "record " + r.AskedKey(g.Name)
+		}
+		if seen[name] {
 			return g.refuse(r, "the group has two rules of that name")
 		}
-		seen[r.Alert] = true
+		seen[name] = true
 	}
 	if text, err := json.Marshal(g); err != nil || len(text) > MaxGroupBytes {
 		return g.refuse(nil, "it has %d bytes as JSON; the limit is %d. Make several groups of it", len(text), MaxGroupBytes)
@@ -230,16 +241,19 @@ func (r *Rule) varies() string {
 func (g *Group) refuse(r *Rule, format string, a ...any) error {
 	of := fmt.Sprintf("group %q", g.Name)
 	if r != nil {
-		of += fmt.Sprintf(", rule %q", r.Alert)
+		of += fmt.Sprintf(", rule %q", r.Title())
 	}
 	return fmt.Errorf("%w: %w: %s: %s", schemas.ErrRequest, ErrRule, of, fmt.Sprintf(format, a...))
 }
 
 func (r *Rule) validate(receivers map[string]bool) error {
+	if r.Record != "" {
+		if err := r.validateRecord(); err != nil {
+			return err
+		}
+	}
 	switch {
-	case r.Record != "":
-		return fmt.Errorf("record %q: rules that record are not built: take it out of the file, and write its expression where its name stands", r.Record)
-	case r.Alert == "" || len(r.Alert) > MaxNameBytes:
+	case r.Record == "" && (r.Alert == "" || len(r.Alert) > MaxNameBytes):
 		return fmt.Errorf("alert: expected a name of 1 to %d bytes", MaxNameBytes)
 	case r.Topic == "":
 		return fmt.Errorf("topic is missing, at the rule and at its group")
@@ -273,7 +287,7 @@ func (r *Rule) validate(receivers map[string]bool) error {
 			if !labelName.MatchString(name) || len(name) > MaxNameBytes {
 				return fmt.Errorf("label or annotation %.40q: expected letters, digits and _, at most %d bytes", name, MaxNameBytes)
 			}
-			if _, err := texts.New(all[name]); err != nil {
+			if _, err := texts.New(all[name]); err != nil && r.Record == "" {
 				return fmt.Errorf("label or annotation %q: %w", name, err)
 			}
 			size += len(name) + len(all[name])

@@ -32,6 +32,9 @@ type RuleStatus struct {
 	Rule
 	// UpTo is how far it is evaluated; the zero time: it is not yet.
 	UpTo time.Time
+	// Took is how long its last evaluation took, and Recorded how many series that wrote, where it records.
+	Took     time.Duration
+	Recorded int
 	// Wrong says why it is not evaluated up to now; empty: it is, or has the time until then.
 	Wrong string
 	// Alerts are those that are pending or firing, where they were asked for.
@@ -99,8 +102,10 @@ func (a *Alerts) Health(ctx context.Context) ([]GroupStatus, error) {
 		g := &groups[i]
 		s := GroupStatus{Group: *g, Declared: declared[g.Name]}
 		for _, r := range g.Rules {
-			upTo, failed := r.evaluated(g.Name, states[r.Topic])
-			s.Rules = append(s.Rules, RuleStatus{Rule: r, UpTo: upTo, Wrong: wrong(&r, topics, declared[g.Name], upTo, now, failed)})
+			upTo, last := r.evaluated(g.Name, states[r.Topic])
+			s.Rules = append(s.Rules, RuleStatus{
+				Rule: r, UpTo: upTo, Took: time.Duration(last.Took), Recorded: last.Recorded, Wrong: wrong(&r, topics, declared[g.Name], upTo, now, last.Error),
+			})
 		}
 		out = append(out, s)
 	}
@@ -122,17 +127,17 @@ func (a *Alerts) states(ctx context.Context) (map[string]decide.Topic, error) {
 	return out, nil
 }
 
-// evaluated is up to when a rule is evaluated, and why not at its last instant.
-func (r *Rule) evaluated(group string, s decide.Topic) (upTo time.Time, failed string) {
+// evaluated is up to when a rule is evaluated, and how it was at its last instant, where its values are asked for.
+func (r *Rule) evaluated(group string, s decide.Topic) (upTo time.Time, last decide.Asked) {
 	at := s.Decided
 	if r.Asked() {
-		asked := s.Asked[r.AskedKey(group)]
-		at, failed = asked.At, asked.Error
+		last = s.Asked[r.AskedKey(group)]
+		at = last.At
 	}
 	if at > 0 {
 		upTo = time.Unix(0, at).UTC()
 	}
-	return upTo, failed
+	return upTo, last
 }
 
 // stateOf reads what is known of a topic's alerts.
@@ -151,6 +156,9 @@ func wrong(r *Rule, topics []schemas.Topic, declared, upTo, now time.Time, faile
 	}
 	if _, err := r.Compile(&topics[i]); err != nil {
 		return fmt.Sprintf("topic %q is no longer what the rule was made for: %v", r.Topic, err)
+	}
+	if failed != "" && r.Record != "" {
+		return fmt.Sprintf("at %s it could not be evaluated, and it recorded nothing or not all: %s", upTo.Format(time.RFC3339), failed)
 	}
 	if failed != "" {
 		return fmt.Sprintf("at %s it could not be evaluated, and its alerts stay as they are: %s", upTo.Format(time.RFC3339), failed)

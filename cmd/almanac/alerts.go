@@ -23,8 +23,8 @@ func (a *app) alertsCommand() *cobra.Command {
 		Short: "Declare groups of rules of alerts",
 		Long: `Declare groups of rules of alerts, from a file. Each group takes the place of the group of its
 name; others stay. A rule counts the events of a topic that match a filter within a window, or asks
-for an expression over metrics or for the usage of a meter. Prometheus's files of alerting rules are
-taken as they are, with a topic of kind metric by --topic.
+for an expression over metrics or for the usage of a meter. Prometheus's rule files are taken as they
+are, those that record too, with a topic of kind metric by --topic.
 The first rules make the topics alerts and alert_calls.`,
 		Example: `  almanac alerts apply -f rules.yaml
   almanac alerts apply -f rules.yaml --dry-run
@@ -37,7 +37,7 @@ The first rules make the topics alerts and alert_calls.`,
 		Use:   "test",
 		Short: "Show what rules would have said of what came before",
 		Long: `Show which alerts the rules of a file would have made of what was accepted before now, as far as SHARDS has it. Nothing is
-declared, and no receiver is told.`,
+declared or recorded, and no receiver is told. What rules would have recorded is shown by its series.`,
 		Example: `  almanac alerts test -f rules.yaml --since 1h`,
 		Args:    arguments(0, 0), RunE: a.does(a.alertsTest),
 	}
@@ -133,15 +133,25 @@ func (a *app) alertsTest(ctx context.Context, cmd *cobra.Command, _ []string) er
 		if err := alerts.New(c.reg, r).Check(ctx, groups); err != nil {
 			return err
 		}
-		e, err := evaluate.New(evaluate.Config{NATS: c.nc, Registry: c.reg, Reader: r, Hooks: evaluate.Hooks{Fault: func(_ string, err error) { a.note("%v", err) }}})
+		made, err := evaluate.Try(ctx, evaluate.Config{NATS: c.nc, Registry: c.reg, Reader: r, Hooks: evaluate.Hooks{Fault: func(_ string, err error) { a.note("%v", err) }}}, groups, time.Now().Add(-since))
 		if err != nil {
 			return err
 		}
-		made, err := e.Try(ctx, groups, time.Now().Add(-since))
-		if err != nil {
-			return err
+		if format(cmd, asTable) == asNDJSON { // those of records have other fields
+			rows := make([]any, 0, len(made.Alerts)+len(made.Recorded))
+			for i := range made.Alerts {
+				rows = append(rows, made.Alerts[i])
+			}
+			for i := range made.Recorded {
+				rows = append(rows, made.Recorded[i])
+			}
+			return printRows(a, cmd, rows, nil)
 		}
-		return printRows(a, cmd, alerts.Tried(made), func() table.Writer { return alertsTable(alerts.Tried(made)) })
+		for i := range made.Recorded {
+			of := &made.Recorded[i]
+			a.note("group %s would record %s%v: %s, the last %s at %s", of.Group, of.Record, of.Labels, counted(of.Samples, "sample"), of.Value, of.At.Format(time.RFC3339))
+		}
+		return printRows(a, cmd, made.Alerts, func() table.Writer { return alertsTable(made.Alerts) })
 	})
 }
 
@@ -172,11 +182,11 @@ func (a *app) alertsRules(ctx context.Context, cmd *cobra.Command, _ []string) e
 			return err
 		}
 		return printRows(a, cmd, groups, func() table.Writer {
-			w := newTable("group", "alert", "topic", "rule", "for")
+			w := newTable("group", "alert", "record", "topic", "rule", "for")
 			for i := range groups {
 				for j := range groups[i].Rules {
 					r := &groups[i].Rules[j]
-					w.AppendRow(table.Row{groups[i].Name, r.Alert, r.Topic, r.Query(), time.Duration(r.For)})
+					w.AppendRow(table.Row{groups[i].Name, r.Alert, r.Record, r.Topic, r.Query(), time.Duration(r.For)})
 				}
 			}
 			return w

@@ -33,7 +33,7 @@ func ruled(groups []alerts.GroupStatus) (status, do, found string) {
 			all++
 			if r := &groups[i].Rules[j]; r.Wrong != "" {
 				if wrong++; first == "" {
-					first = fmt.Sprintf("group %q, rule %q: %s", groups[i].Name, r.Alert, r.Wrong)
+					first = fmt.Sprintf("group %q, rule %q: %s", groups[i].Name, r.Title(), r.Wrong)
 				}
 			}
 		}

@@ -27,8 +27,8 @@ var (
 		Params: []Param{alertGroup, helped(dryRun, "check the rules and declare nothing")}, Body: sends("AlertGroup"), Answers: ok("AlertGroup"),
 	}
 	TryAlertGroup = Operation{
-		Method: http.MethodPost, Path: "/v1/alerts/rules/{group}/test", Summary: "What a group of rules would have said of what was accepted since a time; it declares nothing and tells no receiver", Right: Right{access.Operate, OfAll}, Rows: AllRows, Access: Reads,
-		Params: []Param{alertGroup, helped(from, "`TIME` from which on what was accepted is evaluated; without it the last hour")}, Body: &Body{Type: "AlertGroup", Private: true}, Answers: ok("AlertHistory"),
+		Method: http.MethodPost, Path: "/v1/alerts/rules/{group}/test", Summary: "What a group of rules would have said and recorded of what was accepted since a time, and what the answer leaves out; it declares and records nothing and tells no receiver", Right: Right{access.Operate, OfAll}, Rows: AllRows, Access: Reads,
+		Params: []Param{alertGroup, helped(from, "`TIME` from which on what was accepted is evaluated; without it the last hour")}, Body: &Body{Type: "AlertGroup", Private: true}, Answers: ok("AlertTrial"),
 	}
 	RemoveAlertGroup = Operation{
 		Method: http.MethodDelete, Path: "/v1/alerts/rules/{group}", Summary: "Remove a group of rules; its alerts end", Right: Right{access.Operate, OfAll}, Access: Writes,

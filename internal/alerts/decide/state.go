@@ -19,6 +19,9 @@ type Asked struct {
 	// At is the last of its instants, unix ns, and Error why it has no value there; empty: it was evaluated.
 	At    int64  `json:"at"`
 	Error string `json:"error,omitempty"`
+	// Took is how long it was asked for, ns, and Recorded how many series it wrote, where it records.
+	Took     int64 `json:"took,omitempty"`
+	Recorded int   `json:"recorded,omitempty"`
 }
 
 // Named is an alert without the value of its group, which the event of its last transition has.

@@ -31,7 +31,11 @@ type answer struct {
 	at int64
 	// samples are those that meet the condition, and others that are known.
 	samples map[string]decide.Sample
-	err     error
+	// Of a rule that records: what it had at the instant before, and has at this one, and how many series it wrote.
+	before, now recorded
+	wrote       int
+	took        time.Duration
+	err         error
 }
 
 // ask begins to ask for the values of the rules that have an instant now. One that was missed is left out: what is asked
@@ -43,7 +47,7 @@ func (r *run) ask(upTo int64) {
 	var due []answer
 	for _, rr := range r.rules {
 		if at := rr.due(upTo); at > 0 {
-			due = append(due, answer{rr: rr, at: at})
+			due = append(due, answer{rr: rr, at: at, before: rr.recorded})
 		}
 	}
 	if len(due) == 0 {
@@ -86,20 +90,42 @@ func (e *Evaluator) answer(ctx context.Context, topic string, due []answer, know
 	case <-ctx.Done():
 		return nil
 	}
-	err := e.waitStored(ctx, topic)
+	err := e.waitStored(ctx, topic, false)
+	w := recorder{e: e, topic: topic}
+	defer w.close()
 	for i := range due {
 		if due[i].err = err; err == nil {
-			due[i].samples, due[i].err = e.samples(ctx, due[i].rr.rule, due[i].at, known[i])
+			began := time.Now()
+			due[i].err = e.one(ctx, &w, &due[i], known[i])
+			due[i].took = time.Since(began)
 		}
 	}
 	return due
 }
 
-// waitStored waits until what a topic accepted before the call can be asked for.
-func (e *Evaluator) waitStored(ctx context.Context, topic string) error {
+// one asks for a rule at its instant, once it can read what those before it recorded.
+func (e *Evaluator) one(ctx context.Context, w *recorder, a *answer, known map[string]bool) (err error) {
+	if err := w.stored(ctx, a.rr.rule); err != nil {
+		return err
+	}
+	if a.rr.rule.Record != "" {
+		return w.record(ctx, a)
+	}
+	a.samples, err = e.samples(ctx, a.rr.rule, a.rr.group.Limit, a.at, known)
+	return err
+}
+
+// waitStored waits until what a topic accepted before the call can be asked for. hurry: sinks are told that it waits.
+func (e *Evaluator) waitStored(ctx context.Context, topic string, hurry bool) error {
 	ctx, cancel := context.WithTimeout(ctx, storedTime)
 	defer cancel()
-	pending, err := e.cfg.Reader.WaitStoredUntold(ctx, []string{topic}, storedStall)
+	wait := e.cfg.Reader.WaitStoredUntold
+	if hurry {
+		wait = func(ctx context.Context, topics []string, stall time.Duration) (uint64, error) {
+			return e.cfg.Reader.WaitStored(ctx, topics, stall, nil)
+		}
+	}
+	pending, err := wait(ctx, []string{topic}, storedStall)
 	if err == nil && pending > 0 || errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("events that were accepted before are not stored yet: see `almanac lag` and the sinks' logs")
 	}
@@ -126,11 +152,15 @@ func (r *run) answered(ctx context.Context) error {
 // resolve decides about a rule at the instant of its answer.
 func (r *run) resolve(ctx context.Context, a *answer) error {
 	rr, was := a.rr, a.rr.asked.Error
-	rr.asked = decide.Asked{At: a.at}
+	rr.asked = decide.Asked{At: a.at, Took: int64(a.took), Recorded: a.wrote}
 	if a.err != nil {
 		if rr.asked.Error = failure(a.err); rr.asked.Error != was {
-			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("group %q, rule %q could not be evaluated at %s, and its alerts stay as they are: %w", rr.group.Name, rr.rule.Alert, time.Unix(0, a.at).UTC().Format(time.RFC3339), a.err))
+			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("group %q, rule %q could not be evaluated at %s, and %s: %w", rr.group.Name, rr.rule.Title(), time.Unix(0, a.at).UTC().Format(time.RFC3339), rr.without(), a.err))
 		}
+		return nil
+	}
+	if rr.rule.Record != "" {
+		rr.recorded = a.now
 		return nil
 	}
 	made := rr.decided(r.topic.Name, a)
@@ -138,6 +168,14 @@ func (r *run) resolve(ctx context.Context, a *answer) error {
 		return nil
 	}
 	return r.commit(ctx, r.state.Decided, r.state.Decided, made)
+}
+
+// without says what an evaluation that failed means.
+func (rr *ruleRun) without() string {
+	if rr.rule.Record != "" {
+		return "it recorded nothing or not all"
+	}
+	return "its alerts stay as they are"
 }
 
 // decided returns what a rule's alerts become. One whose group is gone no longer meets the condition, with the value that it had last.

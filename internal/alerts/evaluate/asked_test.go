@@ -257,7 +257,7 @@ func TestTryAsked(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	g.temperatures(map[string]float64{"a": 95, "b": 3})
 	g.rounds(e, func() error {
-		made, err := e.Try(g.ctx, groups, began)
+		made, _, err := e.try(g.ctx, groups, began)
 		if err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func TestTryAsked(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := e.Try(g.ctx, groups, time.Now().Add(-3*time.Hour)); err == nil || !strings.Contains(err.Error(), "would be evaluated 5400 times, the limit is 2000") {
+	if _, _, err := e.try(g.ctx, groups, time.Now().Add(-3*time.Hour)); err == nil || !strings.Contains(err.Error(), "would be evaluated 5400 times, the limit is 2000") {
 		t.Errorf("of three hours: %v", err)
 	}
 	if err := g.has()(); err != nil {

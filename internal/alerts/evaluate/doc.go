@@ -16,6 +16,10 @@
 // ClickHouse decides filters that a frame does not. It has the events of the alerts that a run begins with. Where it does
 // not answer, the topics that need it fail within seconds. The others go on.
 //
+// Rules that record are asked with the others of their topic, in the order of their groups. What they write is stored before the
+// job says that they were evaluated: a process that dies between has the next one write the same points again. Those of one series
+// and instant count once.
+//
 // A run keeps nothing that it could not read again. Whatever fails ends it, and the next round loads another. But an
 // event that can never be stored is reported and left out, so that it holds up no rule; and where the clock of NATS was
 // set back, load goes back to it.

@@ -257,7 +257,7 @@ func (e *Evaluator) topic(life context.Context, topic string, rules []bound) err
 func sumOf(rules []bound) ([sha256.Size]byte, error) {
 	var all []any
 	for _, b := range rules {
-		all = append(all, b.group.Name, b.group.Receivers, b.rule)
+		all = append(all, b.group.Name, b.group.Limit, b.group.Receivers, b.rule)
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

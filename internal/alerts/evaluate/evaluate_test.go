@@ -165,7 +165,7 @@ func TestTry(t *testing.T) {
 	e := g.evaluator(nil)
 	var got []string
 	embeddedtest.Eventually(t, longestWait, func() error {
-		made, err := e.Try(g.ctx, parsed(t, `
+		made, _, err := e.try(g.ctx, parsed(t, `
 groups:
 - name: g
   topic: app

@@ -38,6 +38,8 @@ type run struct {
 	erasures int
 	// tried, when not nil, has transitions that are made, of a run that commits nothing.
 	tried *[]decide.Notice
+	// would has what it would have recorded.
+	would tried
 	// answers are of the rules that are being asked for; nil: none are. end ends that, for good.
 	answers chan []answer
 	life    context.Context //nolint:containedctx // of what outlives a round
@@ -56,6 +58,8 @@ type ruleRun struct {
 	// asked is how far the rule is evaluated, where its values are asked for, and values what its alerts had last.
 	asked  decide.Asked
 	values map[string]float64
+	// recorded is what the rule recorded last, where it does. A process that takes over does not know it.
+	recorded recorded
 }
 
 // maxBehind is how far back is evaluated of what was not: an Almanac that was stopped for longer begins that long ago.
@@ -139,7 +143,7 @@ func (r *run) bind(rules []bound) (window time.Duration) {
 	for _, b := range rules {
 		c, err := b.rule.Compile(&r.topic)
 		if err != nil { // as after a field was taken away: the others go on
-			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %w; apply it again", ErrLeftOut, b.group.Name, b.rule.Alert, err))
+			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %w; apply it again", ErrLeftOut, b.group.Name, b.rule.Title(), err))
 			continue
 		}
 		rr := &ruleRun{bound: b, decide: b.rule.Decided(), compiled: c, alerts: map[string]decide.Alert{}, keys: map[string]string{}, values: map[string]float64{}}
@@ -239,16 +243,21 @@ func (r *run) round(ctx context.Context) error {
 		}
 		r.e.cfg.Hooks.Decided(r.topic.Name, len(r.rules), time.Unix(0, r.state.Decided))
 	}
-	for _, rr := range r.rules {
-		if rr.series != nil && rr.series.Left > rr.left {
-			rr.left = rr.series.Left
-			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %d events of more than %d values of %s", ErrLeftOut, rr.group.Name, rr.rule.Alert, rr.left, decide.MaxGroups, rr.rule.By))
-		}
-	}
+	r.sayLeft()
 	if time.Since(r.saved) > saveEvery {
 		return r.save(ctx)
 	}
 	return nil
+}
+
+// sayLeft reports events that a rule does not count.
+func (r *run) sayLeft() {
+	for _, rr := range r.rules {
+		if rr.series != nil && rr.series.Left > rr.left {
+			rr.left = rr.series.Left
+			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("%w: group %q, rule %q: %d events of more than %d values of %s", ErrLeftOut, rr.group.Name, rr.rule.Title(), rr.left, decide.MaxGroups, rr.rule.By))
+		}
+	}
 }
 
 // decide evaluates each instant up to a time, unix ns.

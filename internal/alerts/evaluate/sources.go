@@ -23,8 +23,9 @@ import (
 // maxSeriesBytes bounds the labels of a series that is an alert: they are in the event of each transition.
 const maxSeriesBytes = 2 << 10
 
-// samples asks for the values of a rule at an instant: those that meet its condition, and those of known groups.
-func (e *Evaluator) samples(ctx context.Context, r *alerts.Rule, at int64, known map[string]bool) (map[string]decide.Sample, error) {
+// samples asks for the values of a rule at an instant: those that meet its condition, and those of known groups. limit is how many series
+// an expression may have.
+func (e *Evaluator) samples(ctx context.Context, r *alerts.Rule, limit int, at int64, known map[string]bool) (out map[string]decide.Sample, err error) {
 	within := askTime
 	if r.Usual() != nil {
 		within = usualTime
@@ -32,7 +33,11 @@ func (e *Evaluator) samples(ctx context.Context, r *alerts.Rule, at int64, known
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if r.Expr != "" {
-		return e.series(ctx, r, at)
+		err = e.vector(ctx, r, at, func(v promql.Vector) error {
+			out, err = samplesOf(v, limit)
+			return err
+		})
+		return out, err
 	}
 	if r.Usual() != nil {
 		return e.unusual(ctx, r, at, known)
@@ -40,42 +45,62 @@ func (e *Evaluator) samples(ctx context.Context, r *alerts.Rule, at int64, known
 	return e.bills(ctx, r, at, known)
 }
 
-// series are those that an expression has at an instant.
-func (e *Evaluator) series(ctx context.Context, r *alerts.Rule, at int64) (out map[string]decide.Sample, err error) {
-	q := prometheus.Query{Topic: r.Topic, Expr: r.Expr, Start: time.Unix(0, at).Add(-time.Duration(r.QueryOffset)), AsStored: true}
-	err = e.metrics.Exec(ctx, &q, func(result *promql.Result, _ string) error {
+// vector calls take with what a rule's expression has at an instant.
+func (e *Evaluator) vector(ctx context.Context, r *alerts.Rule, at int64, take func(promql.Vector) error) error {
+	q := prometheus.Query{Topic: r.Topic, Expr: r.Expr, Start: time.Unix(0, readAt(r, at)), AsStored: true}
+	return e.metrics.Exec(ctx, &q, func(result *promql.Result, _ string) error {
 		if result.Err != nil {
 			return result.Err
 		}
-		out, err = samplesOf(result)
-		return err
+		switch v := result.Value.(type) {
+		case promql.Vector:
+			return take(v)
+		case promql.Scalar:
+			return take(promql.Vector{{F: v.V}})
+		}
+		return fmt.Errorf("the expression is of type %s; a rule needs a vector or a scalar", result.Value.Type())
 	})
-	return out, err
 }
 
-// samplesOf are the series of a result, each under its labels without the name of its metric.
-func samplesOf(result *promql.Result) (map[string]decide.Sample, error) {
-	var all promql.Vector
-	switch v := result.Value.(type) {
-	case promql.Vector:
-		all = v
-	case promql.Scalar:
-		all = promql.Vector{{F: v.V}}
-	default:
-		return nil, fmt.Errorf("the expression is of type %s; a rule needs a vector or a scalar", result.Value.Type())
+// readAt is the time at which a rule's expression is evaluated for an instant.
+func readAt(r *alerts.Rule, at int64) int64 { return at - int64(r.QueryOffset) }
+
+// within refuses more series than a rule may have: by its group's limit, or that of all.
+func within(series, limit int) error {
+	switch {
+	case limit > 0 && series > limit:
+		return fmt.Errorf("the expression has %d series, and the limit of its group is %d", series, limit)
+	case series > decide.MaxGroups:
+		return fmt.Errorf("the expression has %d series, the limit is %d: sum them, or compare with a number", series, decide.MaxGroups)
 	}
-	if len(all) > decide.MaxGroups {
-		return nil, fmt.Errorf("the expression has %d series, the limit is %d: sum them, or compare with a number", len(all), decide.MaxGroups)
+	return nil
+}
+
+// fitsLabels refuses a series whose labels are more than a rule may have.
+func fitsLabels(of labels.Labels, text string) error {
+	if len(text) > maxSeriesBytes || of.Len() > alerts.MaxNames {
+		return fmt.Errorf("a series of the expression has %d labels of %d bytes, the limits are %d and %d: sum by fewer", of.Len(), len(text), alerts.MaxNames, maxSeriesBytes)
+	}
+	return nil
+}
+
+// errHistogram: a series is not of numbers.
+var errHistogram = errors.New("the expression has native histograms, which are not numbers: take histogram_quantile or histogram_count of them")
+
+// samplesOf are the series of a result, each under its labels without the name of its metric.
+func samplesOf(all promql.Vector, limit int) (map[string]decide.Sample, error) {
+	if err := within(len(all), limit); err != nil {
+		return nil, err
 	}
 	out := make(map[string]decide.Sample, len(all))
 	for _, s := range all {
 		of := labels.NewBuilder(s.Metric).Del(model.MetricNameLabel).Labels()
 		text := of.String()
-		switch {
-		case len(text) > maxSeriesBytes || of.Len() > alerts.MaxNames:
-			return nil, fmt.Errorf("a series of the expression has %d labels of %d bytes, the limits are %d and %d: sum by fewer", of.Len(), len(text), alerts.MaxNames, maxSeriesBytes)
-		case s.H != nil:
-			return nil, errors.New("the expression has native histograms, which are not numbers: take histogram_quantile or histogram_count of them")
+		if err := fitsLabels(of, text); err != nil {
+			return nil, err
+		}
+		if s.H != nil {
+			return nil, errHistogram
 		}
 		if _, twice := out[text]; twice {
 			return nil, fmt.Errorf("the expression has two series %s, which differ by the metric's name alone: sum them", text)

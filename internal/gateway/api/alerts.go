@@ -18,30 +18,6 @@ type alertGroups struct {
 	Groups []alerts.Group `json:"groups"`
 }
 
-// alertGroup is a group with what Prometheus's files may have and is not built: refused by name, as in a file, and not as a word
-// that is not known.
-type alertGroup struct {
-	alerts.Group
-	Limit int         `json:"limit"`
-	Rules []alertRule `json:"rules"`
-}
-
-type alertRule struct {
-	alerts.Rule
-	Record string `json:"record"`
-}
-
-func (a *alertGroup) group() alerts.Group {
-	g := a.Group
-	g.Limit = a.Limit
-	for i := range a.Rules {
-		r := a.Rules[i].Rule
-		r.Record = a.Rules[i].Record
-		g.Rules = append(g.Rules, r)
-	}
-	return g
-}
-
 // addAlerts adds alerts and their rules.
 func (a *API) addAlerts(on routes) {
 	m := alerts.New(a.cfg.Registry, a.cfg.Reader)
@@ -111,12 +87,7 @@ func (a *API) addAlerts(on routes) {
 		if err := m.Check(r.Context(), groups); err != nil {
 			return nil, err
 		}
-		e, err := evaluate.New(evaluate.Config{NATS: a.cfg.Registry.JetStream().Conn(), Registry: a.cfg.Registry, Reader: a.cfg.Reader})
-		if err != nil {
-			return nil, err
-		}
-		made, err := e.Try(r.Context(), groups, since)
-		return alerts.Page{Alerts: alerts.Tried(made)}, err
+		return evaluate.Try(r.Context(), evaluate.Config{NATS: a.cfg.Registry.JetStream().Conn(), Registry: a.cfg.Registry, Reader: a.cfg.Reader}, groups, since)
 	}))
 	on.serve(&operations.RemoveAlertGroup, a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := paramsOf(r).end(); err != nil {
@@ -135,11 +106,10 @@ const triedFor = time.Hour
 
 // groupOf is the group of rules that a request has, named by its path.
 func groupOf(w http.ResponseWriter, r *http.Request) ([]alerts.Group, error) {
-	var body alertGroup
-	if err := bodyWithin(w, r, alerts.MaxGroupBytes, &body); err != nil {
+	var g alerts.Group
+	if err := bodyWithin(w, r, alerts.MaxGroupBytes, &g); err != nil {
 		return nil, err
 	}
-	g := body.group()
 	if name := r.PathValue("group"); g.Name == "" {
 		g.Name = name
 	} else if g.Name != name {

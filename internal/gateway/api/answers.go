@@ -97,7 +97,7 @@ var types = openapi.Types{
 		"Proof": Proof{}, "Erasures": erasureList{}, "EraseRequest": eraseRequest{}, "ErasurePlan": erasure.Plan{}, "ErasureProof": erasure.Proof{},
 		"ReplayRequest": replayRequest{}, "Job": jobs.Job{}, "Jobs": jobList{}, "SQLSchema": tableList{}, "Statement": Statement{}, "DeadLetters": letterList{}, "DeadReasons": reasonList{}, "DeadLetter": query.DeadLetter{}, "Settled": Letters{},
 		"Document": documents.Document{}, "DocumentPage": documents.Page{}, "DocumentBatch": batchRequest{}, "DocumentChange": documents.Change{}, "DocumentLock": documents.Lock{}, "LockRequest": lockRequest{}, "LoadRequest": loadRequest{},
-		"Alerts": alerts.Overview{}, "AlertHistory": alerts.Page{}, "AlertGroups": alertGroups{}, "AlertGroup": alerts.Group{}, "SavedSearches": searchList{}, "SavedSearch": registry.Search{},
+		"Alerts": alerts.Overview{}, "AlertHistory": alerts.Page{}, "AlertTrial": alerts.Trial{}, "AlertGroups": alertGroups{}, "AlertGroup": alerts.Group{}, "SavedSearches": searchList{}, "SavedSearch": registry.Search{},
 		"AnyObject":   openapi.Schema{Type: "object"},
 		"TimerGroups": groupList{}, "TimerGroup": groupView{}, "TimerGroupRequest": groupRequest{}, "Timer": timerView{}, "TimerChanged": timerChanged{}, "Timers": timerPage{}, "TimerRequest": timerRequest{}, "Exported": Exported{}, "RetryPolicy": retryRequest{}, "InFlight": timerInFlight{},
 	},

@@ -26,13 +26,13 @@ type (
 		Next   string       `json:"groupNextToken,omitempty"`
 	}
 	ruleGroup struct {
-		Name           string          `json:"name"`
-		File           string          `json:"file"`
-		Rules          []*alertingRule `json:"rules"`
-		Interval       float64         `json:"interval"`
-		Limit          int             `json:"limit"`
-		EvaluationTime float64         `json:"evaluationTime"`
-		LastEvaluation time.Time       `json:"lastEvaluation"`
+		Name           string    `json:"name"`
+		File           string    `json:"file"`
+		Rules          []any     `json:"rules"` // of both types
+		Interval       float64   `json:"interval"`
+		Limit          int       `json:"limit"`
+		EvaluationTime float64   `json:"evaluationTime"`
+		LastEvaluation time.Time `json:"lastEvaluation"`
 	}
 	alertingRule struct {
 		State          alerts.AlertState `json:"state"`
@@ -49,6 +49,16 @@ type (
 		LastEvaluation time.Time         `json:"lastEvaluation"`
 		Type           string            `json:"type"`
 	}
+	recordingRule struct {
+		Name           string        `json:"name"`
+		Query          string        `json:"query"`
+		Labels         labels.Labels `json:"labels"`
+		Health         string        `json:"health"`
+		LastError      string        `json:"lastError,omitempty"`
+		EvaluationTime float64       `json:"evaluationTime"`
+		LastEvaluation time.Time     `json:"lastEvaluation"`
+		Type           string        `json:"type"`
+	}
 	activeAlert struct {
 		Labels      labels.Labels     `json:"labels"`
 		Annotations labels.Labels     `json:"annotations"`
@@ -62,8 +72,9 @@ type (
 type wanted struct {
 	rules, groups, files []string
 	matchers             [][]*labels.Matcher
-	recording, bare      bool // rules that record alone, of which there are none; without alerts
-	limit                int  // of groups; 0: all
+	kind                 string // alert or record: the rules that do that; empty: all
+	bare                 bool   // without alerts
+	limit                int    // of groups; 0: all
 	from                 string
 }
 
@@ -73,9 +84,8 @@ func (a *API) wanted(r *http.Request) (w wanted, err error) {
 		return w, badParameter("match[]", err)
 	}
 	switch kind := strings.ToLower(r.FormValue("type")); kind {
-	case "", "alert":
-	case "record":
-		w.recording = true
+	case "", "alert", "record":
+		w.kind = kind
 	default:
 		return w, badData("invalid parameter %q: not supported value %q", "type", kind)
 	}
@@ -144,9 +154,6 @@ func (a *API) statusOf(r *http.Request, topic string) ([]alerts.GroupStatus, err
 // of is those of the groups that are asked for, in the order of their names.
 func (w *wanted) of(groups []alerts.GroupStatus) (*ruleDiscovery, error) {
 	out := &ruleDiscovery{Groups: []*ruleGroup{}}
-	if w.recording {
-		return out, nil
-	}
 	begun := w.from == ""
 	asked := func(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
 	for i := range groups {
@@ -155,13 +162,14 @@ func (w *wanted) of(groups []alerts.GroupStatus) (*ruleDiscovery, error) {
 		if !begun || !asked(w.groups, g.Name) || !asked(w.files, file) {
 			continue
 		}
-		made := &ruleGroup{Name: g.Name, File: file, Interval: time.Second.Seconds(), Rules: []*alertingRule{}}
+		made := &ruleGroup{Name: g.Name, File: file, Interval: time.Second.Seconds(), Limit: g.Limit, Rules: []any{}}
 		for j := range g.Rules {
 			r := &g.Rules[j]
-			if !asked(w.rules, r.Name()) || !w.matches(labels.FromMap(r.Labels)) {
+			if w.kind == "alert" && r.Record != "" || w.kind == "record" && r.Record == "" || !asked(w.rules, r.Name()) || !w.matches(labels.FromMap(r.Labels)) {
 				continue
 			}
 			made.Rules = append(made.Rules, w.ruleOf(r))
+			made.EvaluationTime += r.Took.Seconds()
 			if r.Asked() {
 				made.Interval = time.Duration(r.Interval).Seconds()
 			}
@@ -197,16 +205,25 @@ func (w *wanted) matches(l labels.Labels) bool {
 	})
 }
 
-func (w *wanted) ruleOf(r *alerts.RuleStatus) *alertingRule {
-	out := &alertingRule{
-		State: r.State(), Name: r.Name(), Query: r.Query(), Duration: time.Duration(r.For).Seconds(), KeepFiringFor: time.Duration(r.KeepFiringFor).Seconds(),
-		Labels: labels.FromMap(r.Labels), Annotations: labels.FromMap(r.Annotations), Health: "ok", LastError: r.Wrong, LastEvaluation: r.UpTo, Type: "alerting",
-	}
+// ruleOf is a rule as Prometheus has those of its type.
+func (w *wanted) ruleOf(r *alerts.RuleStatus) any {
+	health := "ok"
 	switch {
 	case r.Wrong != "":
-		out.Health = "err"
+		health = "err"
 	case r.UpTo.IsZero():
-		out.Health = "unknown"
+		health = "unknown"
+	}
+	if r.Record != "" {
+		return &recordingRule{
+			Name: r.Record, Query: r.Query(), Labels: labels.FromMap(r.Labels), Health: health, LastError: r.Wrong,
+			EvaluationTime: r.Took.Seconds(), LastEvaluation: r.UpTo, Type: "recording",
+		}
+	}
+	out := &alertingRule{
+		State: r.State(), Name: r.Name(), Query: r.Query(), Duration: time.Duration(r.For).Seconds(), KeepFiringFor: time.Duration(r.KeepFiringFor).Seconds(),
+		Labels: labels.FromMap(r.Labels), Annotations: labels.FromMap(r.Annotations), Health: health, LastError: r.Wrong,
+		EvaluationTime: r.Took.Seconds(), LastEvaluation: r.UpTo, Type: "alerting",
 	}
 	if !w.bare {
 		out.Alerts = activeOf(r)

@@ -37,6 +37,10 @@ func statuses() []alerts.GroupStatus {
 		}},
 		{Group: alerts.Group{Name: "late"}, Rules: []alerts.RuleStatus{{UpTo: at, Wrong: "nothing evaluates it", Rule: rule("Late", alerts.Rule{Window: alerts.Span(time.Hour), Condition: "> 1", Labels: map[string]string{"team": "b"}})}}},
 		{Group: alerts.Group{Name: "new"}, Rules: []alerts.RuleStatus{{Rule: rule("New", alerts.Rule{Silence: alerts.Span(time.Hour)})}}},
+		{Group: alerts.Group{Name: "records", Limit: 5}, Rules: []alerts.RuleStatus{
+			{UpTo: at, Took: 1500 * time.Millisecond, Rule: alerts.Rule{Record: "job:up:sum", Expr: "sum by (job) (up)", Topic: "metrics", Interval: alerts.Span(time.Minute), Labels: map[string]string{"team": "c"}}},
+			{UpTo: at, Wrong: "too many", Rule: alerts.Rule{Record: "job:up:avg", Expr: "avg by (job) (up)", Topic: "metrics", Interval: alerts.Span(time.Minute)}},
+		}},
 	}
 }
 
@@ -60,6 +64,8 @@ func TestRules(t *testing.T) {
 	const at, begin = "2026-11-27T03:19:59Z", "0001-01-01T00:00:00Z"
 	escaped := strings.ReplaceAll(failed, ">=", `\u003e=`)
 	logins, other, young := group("logins", at, escaped, quiet), group("late", at, late), group("new", begin, unseen)
+	const summed = `{"name":"job:up:sum","query":"sum by (job) (up)","labels":{"team":"c"},"health":"ok","evaluationTime":1.5,"lastEvaluation":"2026-11-27T03:19:59Z","type":"recording"}`
+	const records = `{"name":"records","file":"almanac","rules":[` + summed + `,{"name":"job:up:avg","query":"avg by (job) (up)","labels":{},"health":"err","lastError":"too many","evaluationTime":0,"lastEvaluation":"2026-11-27T03:19:59Z","type":"recording"}],"interval":60,"limit":5,"evaluationTime":1.5,"lastEvaluation":"2026-11-27T03:19:59Z"}`
 	list := func(next string, groups ...string) string {
 		if next != "" {
 			next = `,"groupNextToken":"` + next + `"`
@@ -67,17 +73,19 @@ func TestRules(t *testing.T) {
 		return `{"groups":[` + strings.Join(groups, ",") + `]` + next + `}`
 	}
 	for name, c := range map[string]struct{ asks, want, says string }{
-		"all":                     {"", list("", logins, other, young), ""},
+		"all":                     {"", list("", logins, other, young, records), ""},
+		"alerts":                  {"type=alert", list("", logins, other, young), ""},
 		"a rule":                  {"rule_name[]=Quiet&type=alert", list("", group("logins", at, quiet)), ""},
 		"groups":                  {"rule_group[]=new&rule_group[]=late", list("", other, young), ""},
 		"another file":            {"file[]=x.yaml", list(""), ""},
 		"this file":               {"file[]=almanac&rule_name[]=New", list("", young), ""},
 		"labels":                  {"match[]=" + url.QueryEscape(`{team="b"}`), list("", other), ""},
 		"one of two selectors":    {"match[]=" + url.QueryEscape(`{team="b",severity="page"}`) + "&match[]=" + url.QueryEscape(`{severity="page"}`), list("", group("logins", "2026-11-27T03:20:59Z", escaped)), ""},
-		"what records":            {"type=record", list(""), ""},
+		"what records":            {"type=record", list("", records), ""},
+		"one that records":        {"rule_name[]=job:up:avg&type=record", list("", strings.NewReplacer(summed+",", "", `"evaluationTime":1.5`, `"evaluationTime":0`).Replace(records)), ""},
 		"without alerts":          {"exclude_alerts=true&rule_name[]=Quiet", list("", group("logins", at, strings.Replace(quiet, `"alerts":[]`, `"alerts":null`, 1))), ""},
 		"a page":                  {"group_limit=1", list(tokenOf("late"), logins), ""},
-		"the next page":           {"group_limit=2&group_next_token=" + tokenOf("late"), list("", other, young), ""},
+		"the next page":           {"group_limit=3&group_next_token=" + tokenOf("late"), list("", other, young, records), ""},
 		"a page of some":          {"group_limit=1&rule_name[]=New", list("", young), ""},
 		"an unknown type":         {"type=x", "", `"type": not supported value "x"`},
 		"a bad selector":          {"match[]={", "", `"match[]"`},
@@ -128,11 +136,11 @@ func TestRulesOverExpressions(t *testing.T) {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	for i, query := range []string{"up == 0", "up == 1"} {
-		if r := out.Groups[0].Rules[i]; r.Name != "Full" || r.Query != query {
+		if r := out.Groups[0].Rules[i].(*alertingRule); r.Name != "Full" || r.Query != query {
 			t.Errorf("rule %d is %s: %s", i, r.Name, r.Query)
 		}
 	}
-	if l := out.Groups[0].Rules[1].Alerts[0].Labels; l.Get("alertname") != "Full" || l.Get("host") != "a" {
+	if l := out.Groups[0].Rules[1].(*alertingRule).Alerts[0].Labels; l.Get("alertname") != "Full" || l.Get("host") != "a" {
 		t.Errorf("its alert has the labels %s", l)
 	}
 }

@@ -28,8 +28,10 @@ export type AlertGroup = {
   interval?: string;
   query_offset?: string;
   labels?: Record<string, string>;
+  limit?: number;
   rules: Array<{
-    alert: string;
+    alert?: string;
+    record?: string;
     topic?: string;
     where?: string;
     window?: string;
@@ -80,6 +82,34 @@ export type AlertHistory = {
     key: string;
   }>;
   cursor?: string;
+};
+
+export type AlertTrial = {
+  alerts: Array<{
+    state: "inactive" | "pending" | "firing";
+    at: string;
+    since: string;
+    group: string;
+    alert: string;
+    topic: string;
+    by?: string;
+    value?: string;
+    count: string;
+    reason?: string;
+    labels: Record<string, string>;
+    annotations: Record<string, string>;
+    key: string;
+  }>;
+  recorded: Array<{
+    group: string;
+    record: string;
+    topic: string;
+    labels: Record<string, string>;
+    samples: number;
+    at: string;
+    value: string;
+  }>;
+  left_out: Array<string>;
 };
 
 export type Alerts = {

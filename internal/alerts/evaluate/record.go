@@ -1,0 +1,258 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/metric"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query/prometheus/expr"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+const (
+	// recordTime bounds the writes of one rule at one instant. A stream that is full or away takes nothing for longer.
+	recordTime = 10 * time.Second
+	// maxRecordedBytes bounds the series of a rule that are kept from one instant to the next, as text. Of a rule that has more no series
+	// is marked as ended.
+	maxRecordedBytes = 256 << 10
+)
+
+// recorded are the series that a rule has at an instant, with their values, by the text of their labels.
+type recorded map[string]sampleOf
+
+// sampleOf is the value of a series. Its labels are without the metric's name.
+type sampleOf struct {
+	labels labels.Labels
+	value  float64
+}
+
+// recordedOf are the series of a result under the labels that a rule gives them.
+func recordedOf(all promql.Vector, r *alerts.Rule, limit int) (recorded, error) {
+	if err := within(len(all), limit); err != nil {
+		return nil, err
+	}
+	out := make(recorded, len(all))
+	for _, s := range all {
+		b := labels.NewBuilder(s.Metric).Del(model.MetricNameLabel)
+		for name, value := range r.Labels {
+			b.Set(name, value) // an empty one takes the label away
+		}
+		of := b.Labels()
+		text := of.String()
+		if err := fitsLabels(of, text); err != nil {
+			return nil, err
+		}
+		if s.H != nil {
+			return nil, errHistogram
+		}
+		if _, twice := out[text]; twice {
+			return nil, fmt.Errorf("the expression has two series %s under the labels that the rule gives them: sum them", text)
+		}
+		out[text] = sampleOf{of, s.F}
+	}
+	return out, nil
+}
+
+// ended are the series of the instant before that are gone.
+func (now recorded) ended(before recorded) (gone []sampleOf) {
+	for text, s := range before {
+		if _, there := now[text]; !there {
+			gone = append(gone, s)
+		}
+	}
+	return gone
+}
+
+// kept is what the next instant needs of this one: nothing where it is too much.
+func (now recorded) kept() recorded {
+	size := 0
+	for text := range now {
+		if size += len(text); size > maxRecordedBytes {
+			return nil
+		}
+	}
+	return now
+}
+
+// pointOf is a sample as an event. points says what it is, where it is not a number or its series ended. The series and the time are its
+// identity: one that is written again, by whichever process, counts once.
+func pointOf(name string, of labels.Labels, value float64, points string, at int64) (schemas.Event, error) {
+	p := metric.Point{Name: name, Points: metric.Gauge, Time: time.Unix(0, at)}
+	word := points
+	if word == "" {
+		p.Value, word = kinds.Number(value)
+	}
+	if word != "" {
+		p.Points = metric.Kind(word)
+	}
+	of.Range(func(l labels.Label) {
+		switch l.Name {
+		case schemas.ColService:
+			p.Service = l.Value
+		case schemas.ColUserID:
+			p.Tenant = l.Value
+		default:
+			p.Labels = append(p.Labels, schemas.String(kinds.LabelKey(l.Name), l.Value))
+		}
+	})
+	return p.Event()
+}
+
+// points are the events of an instant: the series that a rule has, and the ends of those that are gone.
+func points(r *alerts.Rule, now, before recorded, at int64) ([]schemas.Event, error) {
+	out := make([]schemas.Event, 0, len(now))
+	for _, s := range now {
+		e, err := pointOf(r.Record, s.labels, s.value, "", readAt(r, at))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	for _, s := range now.ended(before) {
+		e, err := pointOf(r.Record, s.labels, 0, kinds.PointsStale, readAt(r, at))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// recorder writes what the rules of a topic record that are evaluated together.
+type recorder struct {
+	e     *Evaluator
+	topic string
+	p     *producer.Producer
+	// fresh are metrics that were written and may not be stored yet.
+	fresh []string
+}
+
+// record evaluates a rule that records, and writes what it has.
+func (w *recorder) record(ctx context.Context, a *answer) error {
+	now, err := w.e.recorded(ctx, a.rr.rule, a.rr.group.Limit, a.at)
+	if err != nil {
+		return err
+	}
+	all, err := points(a.rr.rule, now, a.before, a.at)
+	if err != nil {
+		return err
+	}
+	if len(all) > 0 {
+		w.fresh = append(w.fresh, a.rr.rule.Record)
+		if err := w.write(ctx, all); err != nil {
+			return err
+		}
+	}
+	a.wrote, a.now = len(now), now.kept()
+	return nil
+}
+
+// recorded asks for what a rule that records has at an instant.
+func (e *Evaluator) recorded(ctx context.Context, r *alerts.Rule, limit int, at int64) (now recorded, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	err = e.vector(ctx, r, at, func(v promql.Vector) error {
+		now, err = recordedOf(v, r, limit)
+		return err
+	})
+	return now, err
+}
+
+// write stores events in the rules' topic. What fails may be stored in part; writing it again changes nothing.
+func (w *recorder) write(ctx context.Context, all []schemas.Event) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
+	if w.p == nil { // of these rules alone: the topic may be removed, and declared again, before the next
+		if w.p, err = producer.New(ctx, w.e.cfg.NATS, producer.Config{Topic: w.topic, PrivacyKey: w.e.cfg.PrivacyKey}); err != nil {
+			return fmt.Errorf("writing what it records: %w", err)
+		}
+	}
+	var mu sync.Mutex
+	var refused []error
+	for i := range all {
+		err := w.p.Submit(ctx, all[i], func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && len(refused) == 0 {
+				refused = append(refused, err)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("writing %d samples of %s: %w", len(all), all[i].Type, err)
+		}
+	}
+	err = w.p.Flush(ctx)
+	mu.Lock()
+	defer mu.Unlock()
+	if err = errors.Join(append(refused, err)...); err != nil {
+		return fmt.Errorf("writing %d samples of %s: %w", len(all), all[0].Type, err)
+	}
+	return nil
+}
+
+// stored waits until what was recorded can be read, where a rule reads it: the rules of a group are evaluated in their order.
+func (w *recorder) stored(ctx context.Context, r *alerts.Rule) error {
+	if len(w.fresh) == 0 || r.Expr == "" || !expr.Reads(r.Expr, w.fresh) {
+		return nil
+	}
+	if err := w.e.waitStored(ctx, w.topic, true); err != nil {
+		return err
+	}
+	w.fresh = nil
+	return nil
+}
+
+// close gives up what is not stored: the next instant has another.
+func (w *recorder) close() {
+	if w.p == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = w.p.Close(ctx)
+}
+
+// tried are series that a try would have recorded, by their rule and labels.
+type tried map[string]*alerts.Recorded
+
+// add counts what a rule has at an instant. It reports whether it fits.
+func (t tried) add(rr *ruleRun, now recorded, at int64) bool {
+	for text, s := range now {
+		key := rr.rule.AskedKey(rr.group.Name) + text
+		of := t[key]
+		if of == nil {
+			if len(t) >= maxTriedNotices {
+				return false
+			}
+			of = &alerts.Recorded{Group: rr.group.Name, Record: rr.rule.Record, Topic: rr.rule.Topic, Labels: s.labels.Map()}
+			t[key] = of
+		}
+		of.Samples++
+		of.At, of.Value = time.Unix(0, readAt(rr.rule, at)).UTC(), fmt.Sprint(decide.Number(s.value))
+	}
+	return true
+}
+
+// list are they, by group, metric and labels.
+func (t tried) list() []alerts.Recorded {
+	out := []alerts.Recorded{}
+	for _, of := range t {
+		out = append(out, *of)
+	}
+	slices.SortFunc(out, func(a, b alerts.Recorded) int {
+		return slices.Compare([]string{a.Group, a.Record, fmt.Sprint(a.Labels)}, []string{b.Group, b.Record, fmt.Sprint(b.Labels)})
+	})
+	return out
+}
