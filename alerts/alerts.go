@@ -240,6 +240,34 @@ type Decided struct {
 type Overview struct {
 	Alerts []Alert   `json:"alerts"`
 	Topics []Decided `json:"topics"`
+	// Recording are the rules that record.
+	Recording []Recording `json:"recording"`
+}
+
+// Recording is how a rule that records was evaluated last: at which instant, how many series it wrote, and why it did not.
+type Recording struct {
+	Group  string    `json:"group"`
+	Record string    `json:"record"`
+	Topic  string    `json:"topic"`
+	At     time.Time `json:"at,omitzero"`
+	Series int       `json:"series"`
+	Error  string    `json:"error,omitempty"`
+}
+
+// recording are the rules of groups that record, by what is known of their topics.
+func recording(groups []Group, states map[string]decide.Topic) []Recording {
+	out := []Recording{}
+	for i := range groups {
+		for j := range groups[i].Rules {
+			r := &groups[i].Rules[j]
+			if r.Record == "" {
+				continue
+			}
+			upTo, last := r.evaluated(groups[i].Name, states[r.Topic])
+			out = append(out, Recording{Group: groups[i].Name, Record: r.Record, Topic: r.Topic, At: upTo, Series: last.Recorded, Error: last.Error})
+		}
+	}
+	return out
 }
 
 // List reads the alerts that are pending or firing.
@@ -265,12 +293,13 @@ func (a *Alerts) List(ctx context.Context) (*Overview, error) {
 		return nil, err
 	}
 	var named []decide.Named
+	states := map[string]decide.Topic{}
 	for i := range jobs {
 		s, err := stateOf(&jobs[i])
 		if err != nil {
 			return nil, err
 		}
-		named = append(named, s.Alerts...)
+		named, states[jobs[i].ID] = append(named, s.Alerts...), s
 		if topics[jobs[i].ID] != nil || len(s.Alerts) > 0 {
 			of(jobs[i].ID).UpTo = time.Unix(0, s.Decided).UTC()
 		}
@@ -279,7 +308,7 @@ func (a *Alerts) List(ctx context.Context) (*Overview, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Overview{Alerts: []Alert{}, Topics: []Decided{}}
+	out := &Overview{Alerts: []Alert{}, Topics: []Decided{}, Recording: recording(groups, states)}
 	for i := range named {
 		if e, ok := read[named[i].Key]; ok {
 			out.Alerts = append(out.Alerts, alertOf(&e))

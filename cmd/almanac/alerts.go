@@ -171,6 +171,16 @@ func (a *app) alertsList(ctx context.Context, cmd *cobra.Command, _ []string) er
 				a.note("topic %s: %s, evaluated up to %s", t.Topic, counted(t.Rules, "rule"), t.UpTo.Format(time.RFC3339))
 			}
 		}
+		for _, r := range s.Recording {
+			switch {
+			case r.Error != "":
+				a.note("group %s, record %s: not evaluated at %s: %s", r.Group, r.Record, r.At.Format(time.RFC3339), r.Error)
+			case r.At.IsZero():
+				a.note("group %s, record %s: not evaluated yet", r.Group, r.Record)
+			default:
+				a.note("group %s, record %s: %d series at %s", r.Group, r.Record, r.Series, r.At.Format(time.RFC3339))
+			}
+		}
 		return a.printTable(alertsTable(s.Alerts))
 	})
 }

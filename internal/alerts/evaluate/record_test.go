@@ -103,6 +103,10 @@ func TestRecords(t *testing.T) {
 			if r := &status[0].Rules[0]; r.Wrong != "" || r.Recorded != 1 || r.Took <= 0 {
 				t.Errorf("%+v", r)
 			}
+			list, err := g.List(g.ctx)
+			if err != nil || len(list.Recording) != 2 || list.Recording[0].Record != "room:temperature:max" || list.Recording[0].Series != 1 || list.Recording[0].At.IsZero() || list.Recording[0].Error != "" {
+				t.Errorf("%v, %+v", err, list)
+			}
 		})
 	}
 }
@@ -110,7 +114,9 @@ func TestRecords(t *testing.T) {
 // TestRecordedOf holds which series a rule makes of a result, and which it refuses.
 func TestRecordedOf(t *testing.T) {
 	t.Parallel()
-	sample := func(v float64, of ...string) promql.Sample { return promql.Sample{Metric: labels.FromStrings(of...), F: v} }
+	sample := func(v float64, of ...string) promql.Sample {
+		return promql.Sample{Metric: labels.FromStrings(of...), F: v}
+	}
 	many := make(promql.Vector, 1001)
 	for i := range many {
 		many[i] = sample(1, "n", fmt.Sprint(i))

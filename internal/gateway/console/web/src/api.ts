@@ -133,6 +133,14 @@ export type Alerts = {
     rules: number;
     evaluated_up_to?: string;
   }>;
+  recording: Array<{
+    group: string;
+    record: string;
+    topic: string;
+    at?: string;
+    series: number;
+    error?: string;
+  }>;
 };
 
 export type Aligned = {
