@@ -150,7 +150,7 @@ func (r *rig) sizes(q SizeRequest) (out string) {
 	return out
 }
 
-func at(t *testing.T, s string) time.Time {
+func at(t testing.TB, s string) time.Time {
 	t.Helper()
 	v, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
