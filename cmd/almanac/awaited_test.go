@@ -105,16 +105,6 @@ func (b *box) diagnosed(code int, words ...string) (said string) {
 	return said
 }
 
-// awaited asks a server until its answer is what the test wants, and returns the last one.
-func awaited[T any](t *testing.T, ask func() (T, error)) (v T) {
-	t.Helper()
-	embeddedtest.Eventually(t, maxWait, func() (err error) {
-		v, err = ask()
-		return err
-	})
-	return v
-}
-
 // duration is the setting of a test's command in its environment, where it has one.
 func duration(text string, set *time.Duration) {
 	if d, err := time.ParseDuration(text); err == nil {

@@ -46,7 +46,7 @@ const (
 func listen(t *testing.T) (net.Listener, int) {
 	t.Helper()
 	for range portTries {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port, no secret
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			return l, port
 		}
