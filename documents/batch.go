@@ -68,7 +68,7 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 		case try > 0:
 		case created:
 			look = c.taken.Load()
-		default:
+		case c.w.Alone():
 			if seen, known := c.seen.get(c.session(), ops, time.Now()); known {
 				last, look = seen, false
 			}
@@ -118,7 +118,7 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 		if !look { // some of the ids may be taken, or another write came first
 			c.giveBack(admitted, in)
 			admitted = 0
-			c.seen.refused(ops, created)
+			c.seen.refused(ops, last, created)
 		}
 	}
 	if len(generated) == len(ops) {
@@ -233,6 +233,7 @@ func (c *Collection) store(ctx context.Context, ops []Op, last, versions []*docu
 	if err != nil {
 		return nil, err
 	}
+	before := c.session()
 	first, err := c.w.PutAll(ctx, append(records, locks...))
 	if err != nil {
 		return nil, full(err)
@@ -240,7 +241,9 @@ func (c *Collection) store(ctx context.Context, ops []Op, last, versions []*docu
 	out := make([]*Document, len(ops))
 	for i, r := range versions {
 		r.Seq = first + uint64(i)
-		c.seen.put(c.session(), r, time.Now())
+		if c.w.Alone() {
+			c.seen.put(before, r, time.Now())
+		}
 		out[i] = view(r)
 		out[i].Made = r.Op == schemas.OpStored
 	}

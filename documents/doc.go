@@ -4,10 +4,10 @@
 // # Model
 //
 // The stream DOCS is the front of all documents (package fronts): the last message of a
-// document's subject is its record, which is the present version whole. A write reads the
-// record, judges, and publishes one message that expects what it read. A create expects no
-// record, and is sent without the read unless ids were taken of late. Another write expects what
-// the process wrote or loaded last (remembered.go), and reads where that is not known or was refused. Acknowledged means
+// document's subject is its record, which is the present version whole. A write goes by the record that it
+// read, and publishes one message that expects it. A create expects none, and is sent without the read unless
+// ids were taken of late. Another write expects what the process wrote or loaded last (remembered.go), and
+// reads where that is not known or was refused. Acknowledged means
 // accepted: on disk, visible to every load and list, and on its way to ClickHouse.
 //
 //	Create, Update, Remove ──▶ DOCS ──▶ router (the mover) ──▶ SHARDS ──▶ sinks ──▶ ClickHouse

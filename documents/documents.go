@@ -180,6 +180,7 @@ func (c *Collection) Write(ctx context.Context, op Op) (*Document, error) {
 
 // last is the document's newest record, nil without a message; document.Nothing where what is there is not a record.
 func (c *Collection) last(ctx context.Context, id string) (*document.Record, error) {
+	before := c.session()
 	r, last, err := fronts.Newest(ctx, c.w, schemas.DocSubject(c.topic.InFronts(), document.Lane(&c.topic, id), id), c.parse)
 	switch {
 	case err != nil:
@@ -189,14 +190,14 @@ func (c *Collection) last(ctx context.Context, id string) (*document.Record, err
 	case r != nil && r.Seq != last:
 		r.Last = last
 	}
-	if r != nil {
-		c.seen.put(c.session(), r, time.Now())
+	if r != nil && c.w.Alone() {
+		c.seen.put(before, r, time.Now())
 	}
 	return r, nil
 }
 
-// session names the connection between two times that it was lost: what was remembered before may be of sequences that
-// a server lost, and gives again.
+// session names the connection between two times that it was lost: what was remembered before may be of sequences that its
+// server lost, and gives again. Of several servers another one may lose some, and nothing is remembered.
 func (c *Collection) session() uint64 { return c.reg.JetStream().Conn().Stats().Reconnects }
 
 func (c *Collection) parse(msg *streams.Message) (*document.Record, error) {

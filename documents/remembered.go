@@ -8,18 +8,19 @@ import (
 	"github.com/almanac-events/almanac/schemas/document"
 )
 
-// rememberedBytes bounds what a collection remembers of documents: some 35,000 of them.
-const rememberedBytes = 8 << 20
+// rememberedBytes bounds what a collection remembers of documents: some 4,000 of them. A gateway has a hundred collections at most.
+const rememberedBytes = 1 << 20
 
 // remembered are the newest versions that a collection wrote or read last, without their bodies. A write that goes by
 // one expects its sequence: where another write came first, it is refused, and the record is read. So nothing is ever
-// answered from here. It keeps two generations, and drops the older one where the newer has half of the bound.
+// answered from here. It keeps two generations, and drops the older one where the newer has half of the bound, or its age.
 type remembered struct {
 	mu           sync.Mutex
 	newer, older map[string]version
-	bytes        int64  // of newer
-	session      uint64 // of the connection: a server that began again may have lost its end
-	lookFor      int    // writes that read first, since what was remembered was not the newest
+	bytes        int64     // of newer
+	turned       time.Time // when newer began
+	session      uint64    // of the connection: a server that began again may have lost its end
+	lookFor      int       // writes that read first, since what was remembered was not the newest
 }
 
 // looksAfterRefusal is how many writes read the record first after one that did not was refused: a refusal costs other
@@ -45,7 +46,7 @@ func bytesOf(id string, v *version) int64 { return int64(192 + len(id) + len(v.p
 func (m *remembered) put(session uint64, r *document.Record, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.begin(session)
+	m.begin(session, now)
 	v := version{r.Version, r.Expect(), r.Created, r.Changed, r.Op, r.Path, r.User, now}
 	was, known := m.newer[r.ID]
 	if !known {
@@ -69,16 +70,24 @@ func (m *remembered) add(id string, v version) {
 		m.bytes -= bytesOf(id, &was)
 	}
 	if n := bytesOf(id, &v); m.bytes+n > rememberedBytes/2 {
-		m.older, m.newer, m.bytes = m.newer, map[string]version{}, 0
+		m.turn(m.turned)
 	}
 	m.newer[id], m.bytes = v, m.bytes+bytesOf(id, &v)
 }
 
-// begin forgets everything where the connection is another one than before.
-func (m *remembered) begin(session uint64) {
-	if m.newer == nil || m.session != session {
-		m.newer, m.older, m.bytes, m.session = map[string]version{}, nil, 0, session
+// begin forgets everything where the connection is another one than before, and what nothing may go by any more.
+func (m *remembered) begin(session uint64, now time.Time) {
+	switch {
+	case m.newer == nil || m.session != session:
+		m.newer, m.older, m.bytes, m.session, m.turned = map[string]version{}, nil, 0, session, now
+	case now.Sub(m.turned) > rememberedFor:
+		m.turn(now)
 	}
+}
+
+// turn begins another generation.
+func (m *remembered) turn(now time.Time) {
+	m.older, m.newer, m.bytes, m.turned = m.newer, map[string]version{}, 0, now
 }
 
 // get returns the records that changes of some documents may go by: nil for a create of one that is not known. known is
@@ -86,7 +95,7 @@ func (m *remembered) begin(session uint64) {
 func (m *remembered) get(session uint64, ops []Op, now time.Time) (last []*document.Record, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.begin(session)
+	m.begin(session, now)
 	if m.lookFor > 0 {
 		m.lookFor--
 		return nil, false
@@ -112,18 +121,23 @@ func (m *remembered) get(session uint64, ops []Op, now time.Time) (last []*docum
 	return last, true
 }
 
-// refused forgets documents after a write that did not read them was refused. created: it did not go by what is
-// remembered.
-func (m *remembered) refused(ops []Op, created bool) {
+// refused forgets documents after a write that did not read them was refused, as far as it went by what is still remembered: where
+// another write of this process came first, its version is known by now. created: it did not go by what is remembered.
+func (m *remembered) refused(ops []Op, last []*document.Record, created bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !created {
-		m.lookFor = looksAfterRefusal
-	}
 	for i := range ops {
 		id := ops[i].ID
-		if v, there := m.newer[id]; there {
-			m.bytes -= bytesOf(id, &v)
+		newer, there := m.newer[id]
+		older, was := m.older[id]
+		if last[i] != nil && (there && newer.seq != last[i].Expect() || !there && was && older.seq != last[i].Expect()) {
+			continue
+		}
+		if !created {
+			m.lookFor = looksAfterRefusal
+		}
+		if there {
+			m.bytes -= bytesOf(id, &newer)
 			delete(m.newer, id)
 		}
 		delete(m.older, id)

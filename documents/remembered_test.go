@@ -42,36 +42,64 @@ func TestUpdateWithoutALook(t *testing.T) {
 		t.Fatalf("updated as it was loaded: %+v, %v", d, err)
 	}
 
-	// a does not know of version 3.
+	// What a remembers is not the newest from here on, and each of its writes goes by it at first.
+	goes := func(when string) {
+		t.Helper()
+		if !known(a) {
+			t.Fatalf("%s: nothing is remembered", when)
+		}
+	}
 	var refused *VersionError
+	goes("version 3")
 	if _, err := a.Update(ctx, id, IfVersion(2), body(4)); !errors.As(err, &refused) || refused.Have != 3 {
 		t.Errorf("an update of a version that another replaced: %v; want that version 3 is there", err)
 	}
 	if d, err := b.Update(ctx, id, Always, body(4)); err != nil || d.Version != 4 {
 		t.Fatal(d, err)
 	}
+	goes("version 4")
 	if _, err := a.Update(ctx, id, IfVersion(2), body(5)); !errors.As(err, &refused) || refused.Have != 4 {
 		t.Errorf("an update of a version that is long gone: %v; want that version 4 is there", err)
 	}
 	if d, err := b.Update(ctx, id, Always, body(5)); err != nil || d.Version != 5 {
 		t.Fatal(d, err)
 	}
-	if d, err := a.Update(ctx, id, Always, body(6)); err != nil || d.Version != 6 || d.By != "test" {
-		t.Errorf("an update without a version, of what another replaced: %+v, %v", d, err)
+	goes("version 5")
+	if d, err := a.Update(ctx, id, Always, body(6)); err != nil || d.Version != 6 || d.By != "test" || a.seen.lookFor != looksAfterRefusal {
+		t.Errorf("an update without a version, of what another replaced: %+v, %v; %d writes look", d, err, a.seen.lookFor)
+	}
+	reads, err := a.reg.JetStream().Conn().SubscribeSync("$JS.API.DIRECT.GET." + schemas.StreamDocs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goes("its own")
+	if d, err := a.Update(ctx, id, IfVersion(6), body(7)); err != nil || d.Version != 7 {
+		t.Fatal(d, err)
+	}
+	if n, _, err := reads.Pending(); err != nil || n > 0 {
+		t.Errorf("an update of what the collection wrote itself read %d times (%v)", n, err)
+	}
+	if _, err := a.Load(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reads.NextMsgWithContext(ctx); err != nil {
+		t.Errorf("a load did not read by a direct get: %v", err)
 	}
 	if err := b.Remove(ctx, id, Always); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Update(ctx, id, IfVersion(6), body(7)); !errors.Is(err, ErrNotFound) {
+	goes("what is removed")
+	if _, err := a.Update(ctx, id, IfVersion(7), body(8)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an update of what another removed: %v", err)
 	}
-	if d, err := b.Put(ctx, Draft{ID: id, Path: "q", Body: body(8)}); err != nil || d.Version != 8 || !d.Made {
+	if d, err := b.Put(ctx, Draft{ID: id, Path: "q", Body: body(9)}); err != nil || d.Version != 9 || !d.Made {
 		t.Errorf("put where it was removed: %+v, %v", d, err)
 	}
-	if _, err := a.Put(ctx, Draft{ID: id, Path: "p", Body: body(9)}); !errors.Is(err, ErrPath) {
+	goes("the path")
+	if _, err := a.Put(ctx, Draft{ID: id, Path: "p", Body: body(10)}); !errors.Is(err, ErrPath) {
 		t.Errorf("put under the path that it had before another created it again: %v", err)
 	}
-	if d, err := a.Load(ctx, id); err != nil || d.Version != 8 || d.Path != "q" || string(d.Body) != string(body(8)) {
+	if d, err := a.Load(ctx, id); err != nil || d.Version != 9 || d.Path != "q" || string(d.Body) != string(body(9)) {
 		t.Errorf("in the end: %+v, %v", d, err)
 	}
 }
@@ -98,12 +126,31 @@ func TestRemembered(t *testing.T) {
 		"long ago":                  {func(m *remembered) { m.put(1, record("a", 5), now) }, []Op{{ID: "a"}}, rememberedFor + 1, 0},
 		"loaded again":              {func(m *remembered) { m.put(1, record("a", 5), now); m.put(1, record("a", 5), now.Add(rememberedFor)) }, []Op{{ID: "a"}}, rememberedFor + 1, 5},
 		"over another connection":   {func(m *remembered) { m.put(0, record("a", 5), now) }, []Op{{ID: "a"}}, 0, 0},
-		"refused":                   {func(m *remembered) { m.put(1, record("a", 5), now); m.refused([]Op{{ID: "a"}}, true) }, []Op{{ID: "a"}}, 0, 0},
-		"another that was refused":  {func(m *remembered) { m.put(1, record("a", 5), now); m.refused([]Op{{ID: "b"}}, false) }, []Op{{ID: "a"}}, 0, 0},
-		"a create that was refused": {func(m *remembered) { m.put(1, record("a", 5), now); m.refused([]Op{{ID: "b"}}, true) }, []Op{{ID: "a"}}, 0, 5},
+		"refused": {func(m *remembered) {
+			m.put(1, record("a", 5), now)
+			m.refused([]Op{{ID: "a"}}, []*document.Record{nil}, true)
+		}, []Op{{ID: "a"}}, 0, 0},
+		"refused by an older one": {func(m *remembered) {
+			m.put(1, record("a", 7), now)
+			m.refused([]Op{{ID: "a"}}, []*document.Record{record("a", 5)}, false)
+		}, []Op{{ID: "a"}}, 0, 7},
+		"of two generations ago": {func(m *remembered) {
+			m.put(1, record("a", 5), now)
+			for n := range 3 {
+				m.put(1, record("b", 9), now.Add(time.Duration(n)*(rememberedFor+1)))
+			}
+		}, []Op{{ID: "a"}}, 0, 0},
+		"another that was refused": {func(m *remembered) {
+			m.put(1, record("a", 5), now)
+			m.refused([]Op{{ID: "b"}}, []*document.Record{nil}, false)
+		}, []Op{{ID: "a"}}, 0, 0},
+		"a create that was refused": {func(m *remembered) {
+			m.put(1, record("a", 5), now)
+			m.refused([]Op{{ID: "b"}}, []*document.Record{nil}, true)
+		}, []Op{{ID: "a"}}, 0, 5},
 		"many after a refusal": {func(m *remembered) {
 			m.put(1, record("a", 5), now)
-			m.refused([]Op{{ID: "b"}}, false)
+			m.refused([]Op{{ID: "b"}}, []*document.Record{nil}, false)
 			for range looksAfterRefusal {
 				m.get(1, []Op{{ID: "a"}}, now)
 			}

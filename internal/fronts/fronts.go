@@ -130,10 +130,13 @@ func (w *Writer) Had(seq uint64) {
 	}
 }
 
+// Alone reports whether one server alone has the stream, which is the one of the connection.
+func (w *Writer) Alone() bool { return w.alone.Load() && !schemas.Elects(w.js.Conn()) }
+
 // Last returns a key's last message, by the stream's leader; ErrNotFound without one.
 func (w *Writer) Last(ctx context.Context, subject string) (*streams.Message, error) {
 	read := streams.DecideLast
-	if w.alone.Load() && !schemas.Elects(w.js.Conn()) {
+	if w.Alone() {
 		read = streams.DecideLastAlone
 	}
 	msg, err := read(ctx, w.js, w.stream, subject)

@@ -39,7 +39,8 @@ func DecideLast(ctx context.Context, js jetstream.JetStream, stream, subject str
 
 // DecideLastAlone is DecideLast of a stream that one server alone holds, by a direct get: that server is the leader, and
 // its answer is the message as it was stored, without JSON and base64 around it. Where the answer does not tell the
-// server's headers from the publisher's, or another stream gave it, the leader is asked. The caller
+// server's headers from the publisher's, or another stream gave it, the leader is asked. It is asked too where there is no
+// message: a mirror of the stream answers direct gets as well, and may not have it yet. The caller
 // knows from the stream's info that the server is alone (Alone).
 func DecideLastAlone(ctx context.Context, js jetstream.JetStream, stream, subject string) (*Message, error) {
 	data, err := json.Marshal(getRequest{LastFor: subject})
@@ -55,7 +56,7 @@ func DecideLastAlone(ctx context.Context, js jetstream.JetStream, stream, subjec
 		}
 		return parseAlone(answer, stream)
 	})
-	if errors.Is(err, errUnclear) || errors.Is(err, nats.ErrNoResponders) || err == nil && msg.Subject != subject {
+	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, errUnclear) || errors.Is(err, nats.ErrNoResponders) || err == nil && msg.Subject != subject {
 		return DecideLast(ctx, js, stream, subject)
 	}
 	return msg, err

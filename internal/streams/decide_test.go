@@ -3,6 +3,7 @@ package streams
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,6 +28,13 @@ func TestDecideLastAlone(t *testing.T) {
 			t.Fatalf("after message %d: %+v, %v", ack.Sequence, got, err)
 		}
 	}
+	answer, err := js.Conn().Request("$JS.API.DIRECT.GET."+testStream, []byte(`{"last_by_subj":"r.own"}`), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := parseAlone(answer, testStream); err != nil || m.Subject != "r.own" {
+		t.Errorf("the answer to a direct get is not taken: %+v, %v", m, err)
+	}
 	if m, err := DecideLastAlone(ctx, js, testStream, "r.nothing"); !errors.Is(err, jetstream.ErrMsgNotFound) {
 		t.Errorf("a subject without a message: %+v, %v", m, err)
 	}
@@ -42,6 +50,33 @@ func TestDecideLastAlone(t *testing.T) {
 	}
 	if _, err := DecideLastAlone(ctx, js, "NOTHING", "w.a"); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("a stream that is not there: %v", err)
+	}
+}
+
+// TestDecideLastAloneBesideAMirror: a mirror answers direct gets of its origin too, and has not all messages.
+func TestDecideLastAloneBesideAMirror(t *testing.T) {
+	t.Parallel()
+	_, js := readsStream(t)
+	ctx := timeout(t)
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "COPY", MirrorDirect: true, AllowDirect: true, Mirror: &jetstream.StreamSource{Name: testStream, FilterSubject: "r.copied"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{"r.copied", "r.own"} {
+		if _, err := js.Publish(ctx, subject, []byte("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := 0; ; n++ { // until it has its message, and some more
+		info, err := Info(ctx, js, "COPY")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := DecideLastAlone(ctx, js, testStream, "r.own"); err != nil || m.Subject != "r.own" {
+			t.Fatalf("question %d: %+v, %v", n, m, err)
+		}
+		if info.State.Msgs > 0 && n > 100 {
+			return
+		}
 	}
 }
 

@@ -12,7 +12,10 @@ import (
 
 // gatherBytes is how much of a body is read at once. One that says that it is shorter takes its length of the account, and a byte
 // more for its end.
-const gatherBytes = 16 << 10
+const (
+	gatherBytes   = 16 << 10
+	leastGathered = 1 << 10 // what a request that waits costs besides its body, about
+)
 
 // gather reads the body of a request before the request takes a slot: one that comes slowly would hold what others need. What came
 // is taken from the request's account. A body above limit is left to its route, which refuses it.
@@ -26,7 +29,7 @@ func gather(w http.ResponseWriter, r *http.Request, limit int64) error {
 		if len(body) == cap(body) {
 			more := max(gatherBytes, len(body))
 			if len(body) == 0 && r.ContentLength > 0 {
-				more = int(min(gatherBytes, r.ContentLength+1))
+				more = int(min(gatherBytes, max(leastGathered, r.ContentLength+1)))
 			}
 			if err := account.Take(int64(more)); err != nil {
 				return refusal(err)

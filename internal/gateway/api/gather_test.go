@@ -37,7 +37,7 @@ func TestGather(t *testing.T) {
 		held   int64
 	}{
 		"none":             {nil, 100, 1, "", 0},
-		"short":            {strings.NewReader("abc"), 100, 1 << 20, "", 4},
+		"short":            {strings.NewReader("abc"), 100, 1 << 20, "", leastGathered},
 		"of no length":     {io.MultiReader(strings.NewReader("abc")), 100, 1 << 20, "", gatherBytes},
 		"grown":            {strings.NewReader(strings.Repeat("x", 3*gatherBytes)), 1 << 20, 1 << 20, "", 4 * gatherBytes},
 		"above the limit":  {io.LimitReader(&unread{t, 4 * gatherBytes}, 3*gatherBytes), 2 * gatherBytes, 1 << 20, "", 4 * gatherBytes},
