@@ -53,8 +53,8 @@ func TestDecideLastAlone(t *testing.T) {
 	}
 }
 
-// TestDecideLastAloneBesideAMirror: a mirror answers direct gets of its origin too, and has not all messages.
-func TestDecideLastAloneBesideAMirror(t *testing.T) {
+// TestDecideLastAloneWithAMirror: a mirror answers direct gets of its origin too, and has not all messages.
+func TestDecideLastAloneWithAMirror(t *testing.T) {
 	t.Parallel()
 	_, js := readsStream(t)
 	ctx := timeout(t)
