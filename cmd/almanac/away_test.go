@@ -126,7 +126,12 @@ func TestAway(t *testing.T) {
 			until("/metrics", what)
 		}
 		if slices.Contains(c.servers, query.ServerNATS) { // what was read before is there, with its age, but for who lives
-			until("/metrics", `almanac_metrics_source_failed{source="state"} 1`)
+			embeddedtest.Eventually(t, 2*maxWait, func() error { // a source whose last read took long is read again after four minutes
+				if text := get("/metrics"); !strings.Contains(text, `almanac_metrics_source_failed{source="state"} 1`) {
+					return fmt.Errorf("%s: the state was read: %s", c.name, text)
+				}
+				return nil
+			})
 			page := get("/metrics")
 			for _, what := range []string{`almanac_metrics_source_age_seconds{source="state"} `, `almanac_stream_used_bytes{stream="EVENTS"} `, `almanac_shards{status="active",topic="auth"} `, `almanac_dead_letters{topic="auth"} 0`, `almanac_erasure_oldest_open_seconds 0`} {
 				if !strings.Contains(page, "\n"+what) {
