@@ -316,6 +316,9 @@ func (r *Rule) Compile(t *schemas.Topic) (*Compiled, error) {
 	if t.Front() != "" {
 		return nil, fmt.Errorf("topic %q is of kind %s, whose events are evaluated by no rule yet", t.Name, t.Kind)
 	}
+	if r.Record != "" && t.NeedsPrivacyKey() {
+		return nil, fmt.Errorf("topic %q has a privacy rule that hashes, and what a rule records would be hashed again: an erasure would not find it", t.Name)
+	}
 	if r.Asked() {
 		return &Compiled{}, r.ofKind(t)
 	}

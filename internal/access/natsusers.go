@@ -61,7 +61,7 @@ func NATSUsers() []NATSUser {
 		{
 			Name: UserSink, Short: "sinks, with retention, the cleaner, seals, alerts and the keeper of the ledger beside them", Answers: true,
 			Publish: join(reads(), takes(logs...), member(schemas.RoleSink), probes(),
-				[]string{schemas.SubjectsLanes, schemas.SubjectsShards, schemas.SubjectsRouted, schemas.SubjectsGiven, schemas.SubjectsDocs, schemas.SubjectsDocLocks, schemas.SubjectsTimers}, entries()),
+				[]string{schemas.SubjectsLanes, schemas.SubjectsShards, schemas.SubjectsRouted, schemas.SubjectsGiven, schemas.SubjectsDocs, schemas.SubjectsDocLocks, schemas.SubjectsTimers, schemas.SubjectsWaiting}, entries()),
 			Deny:  foreign(schemas.RoleSink),
 			Hears: []string{schemas.MemberSubject(schemas.RoleSink, schemas.AnyTopic), schemas.SubjectsWaiting, schemas.KVSubject(schemas.TopicKeys)},
 		},

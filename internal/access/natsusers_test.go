@@ -71,6 +71,9 @@ func TestNATSUsersDoNotExceedTheirWork(t *testing.T) {
 				t.Errorf("%s may publish on %s", u.Name, subject)
 			}
 		}
+		if asks := slices.Contains([]string{access.UserReader, access.UserGateway, access.UserSink}, u.Name); asks && !u.MayPublish(schemas.WaitingSubject("app")) {
+			t.Errorf("%s, who reads what is fresh, may not say that it waits", u.Name)
+		}
 		if !u.MayPublish(schemas.EventsSubject("app", 202611, 0)) && sends {
 			t.Errorf("%s may not send", u.Name)
 		}

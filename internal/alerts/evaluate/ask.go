@@ -20,6 +20,8 @@ const (
 	// storedStall is how long is waited for what is accepted and not stored while nothing moves, storedTime how long at most.
 	storedStall = 15 * time.Second
 	storedTime  = 20 * time.Second
+	// batchTime bounds the rules of a topic that are asked at once. Those that are left are due again at their next instant.
+	batchTime = 2 * time.Minute
 	// maxFailureBytes bounds why a rule was not evaluated, as it is kept, and maxFailuresBytes all such texts of a topic.
 	maxFailureBytes  = 200
 	maxFailuresBytes = 48 << 10
@@ -33,6 +35,7 @@ type answer struct {
 	samples map[string]decide.Sample
 	// Of a rule that records: what it had at the instant before, and has at this one, and how many series it wrote.
 	before, now recorded
+	erased      string // the erasures that before, and now, were recorded under
 	wrote       int
 	took        time.Duration
 	err         error
@@ -47,7 +50,7 @@ func (r *run) ask(upTo int64) {
 	var due []answer
 	for _, rr := range r.rules {
 		if at := rr.due(upTo); at > 0 {
-			due = append(due, answer{rr: rr, at: at, before: rr.recorded})
+			due = append(due, answer{rr: rr, at: at, before: rr.recorded, erased: rr.erased})
 		}
 	}
 	if len(due) == 0 {
@@ -90,6 +93,8 @@ func (e *Evaluator) answer(ctx context.Context, topic string, due []answer, know
 	case <-ctx.Done():
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, batchTime)
+	defer cancel()
 	err := e.waitStored(ctx, topic, false)
 	w := recorder{e: e, topic: topic}
 	defer w.close()
@@ -160,7 +165,7 @@ func (r *run) resolve(ctx context.Context, a *answer) error {
 		return nil
 	}
 	if rr.rule.Record != "" {
-		rr.recorded = a.now
+		rr.recorded, rr.erased = a.now, a.erased
 		return nil
 	}
 	made := rr.decided(r.topic.Name, a)

@@ -2,9 +2,13 @@ package evaluate
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,9 +28,10 @@ import (
 const (
 	// recordTime bounds the writes of one rule at one instant. A stream that is full or away takes nothing for longer.
 	recordTime = 10 * time.Second
-	// maxRecordedBytes bounds the series of a rule that are kept from one instant to the next, as text. Of a rule that has more no series
-	// is marked as ended.
+	// maxRecordedBytes bounds the series of a rule that are kept from one instant to the next: their labels and as much text again, and
+	// seriesBytes each. Of a rule that has more no series is marked as ended.
 	maxRecordedBytes = 256 << 10
+	seriesBytes      = 64
 )
 
 // recorded are the series that a rule has at an instant, with their values, by the text of their labels.
@@ -79,7 +84,7 @@ func (now recorded) ended(before recorded) (gone []sampleOf) {
 func (now recorded) kept() recorded {
 	size := 0
 	for text := range now {
-		if size += len(text); size > maxRecordedBytes {
+		if size += 2*len(text) + seriesBytes; size > maxRecordedBytes {
 			return nil
 		}
 	}
@@ -137,11 +142,56 @@ type recorder struct {
 	p     *producer.Producer
 	// fresh are metrics that were written and may not be stored yet.
 	fresh []string
+	// failed is why nothing more is written, or waited for, by these rules at their instants: what holds up one holds up all.
+	failed error
+	// series are those that were written, by a hash of metric, labels and time: of two samples of one the last would count, in silence.
+	series map[uint64]struct{}
+	hash   maphash.Hash
+}
+
+// erasures names the erasures of the topic. One that is entered means what was accepted before alone, so who is erased must not be
+// written again from what was read, or recorded, earlier.
+func (w *recorder) erasures(ctx context.Context) (string, error) {
+	all, err := w.e.cfg.Registry.Ledger(ctx, w.topic)
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(ids, " ")))
+	return hex.EncodeToString(sum[:]), err
+}
+
+// unseen notes the series of an instant. It is an error where a rule before wrote one of them.
+func (w *recorder) unseen(r *alerts.Rule, now recorded, at int64) error {
+	if w.series == nil {
+		w.series = map[uint64]struct{}{}
+	}
+	for text := range now {
+		w.hash.Reset()
+		_, _ = fmt.Fprint(&w.hash, r.Record, text, readAt(r, at))
+		sum := w.hash.Sum64()
+		if _, there := w.series[sum]; there {
+			return fmt.Errorf("a rule before it records the series %s%s at the same instant: give one of them another name or label", r.Record, text)
+		}
+		w.series[sum] = struct{}{}
+	}
+	return nil
 }
 
 // record evaluates a rule that records, and writes what it has.
 func (w *recorder) record(ctx context.Context, a *answer) error {
+	erased, err := w.erasures(ctx)
+	if err != nil {
+		return err
+	}
+	if erased != a.erased { // its series may be of who was erased since
+		a.before = nil
+	}
 	now, err := w.e.recorded(ctx, a.rr.rule, a.rr.group.Limit, a.at)
+	if err == nil {
+		err = w.unseen(a.rr.rule, now, a.at)
+	}
 	if err != nil {
 		return err
 	}
@@ -149,14 +199,30 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
+	a.before = nil
+	if err := w.still(ctx, erased, "nothing was recorded, and the next instant is"); err != nil {
+		return err
+	}
 	if len(all) > 0 {
 		w.fresh = append(w.fresh, a.rr.rule.Record)
-		if err := w.write(ctx, all); err != nil {
+		if w.failed = w.write(ctx, all); w.failed != nil {
+			return w.failed
+		}
+		if err := w.still(ctx, erased, "what was recorded just then may be of who was erased: erase them once more"); err != nil {
 			return err
 		}
 	}
-	a.wrote, a.now = len(now), now.kept()
+	a.wrote, a.now, a.erased = len(now), now.kept(), erased
 	return nil
+}
+
+// still holds that the topic has the same erasures as before. so says what it means where it has not.
+func (w *recorder) still(ctx context.Context, erased, so string) error {
+	now, err := w.erasures(ctx)
+	if err == nil && now != erased {
+		err = fmt.Errorf("an erasure was entered meanwhile: %s", so)
+	}
+	return err
 }
 
 // recorded asks for what a rule that records has at an instant.
@@ -204,11 +270,15 @@ func (w *recorder) write(ctx context.Context, all []schemas.Event) (err error) {
 
 // stored waits until what was recorded can be read, where a rule reads it: the rules of a group are evaluated in their order.
 func (w *recorder) stored(ctx context.Context, r *alerts.Rule) error {
-	if len(w.fresh) == 0 || r.Expr == "" || !expr.Reads(r.Expr, w.fresh) {
+	reads := len(w.fresh) > 0 && r.Expr != "" && expr.Reads(r.Expr, w.fresh)
+	if w.failed != nil && (reads || r.Record != "") {
+		return w.failed
+	}
+	if !reads {
 		return nil
 	}
-	if err := w.e.waitStored(ctx, w.topic, true); err != nil {
-		return err
+	if w.failed = w.e.waitStored(ctx, w.topic, true); w.failed != nil {
+		return w.failed
 	}
 	w.fresh = nil
 	return nil

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 
 	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -108,6 +110,107 @@ func TestRecords(t *testing.T) {
 				t.Errorf("%v, %+v", err, list)
 			}
 		})
+	}
+}
+
+// TestRecordedTwice holds that of two samples of one series and instant, as two processes write them, one counts: the last.
+func TestRecordedTwice(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopicOf(kinds.Metric, "metrics"))
+	e := g.evaluator(nil)
+	rule := &alerts.Rule{Record: "m", Topic: "metrics"}
+	at := time.Now().Truncate(time.Second)
+	of := labels.FromStrings("room", "r1")
+	for _, v := range []float64{95, 96} {
+		w := recorder{e: e, topic: "metrics"}
+		all, err := points(rule, recorded{of.String(): {of, v}}, nil, at.UnixNano())
+		if err == nil {
+			err = w.write(g.ctx, all)
+		}
+		w.close()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	embeddedtest.Eventually(t, longestWait, func() error {
+		events, err := g.reader().Query(g.ctx, query.Request{Topic: "metrics", Limit: 10})
+		if err != nil {
+			return err
+		}
+		series, err := g.series("m")
+		if err != nil {
+			return err
+		}
+		points := series[`{__name__="m", room="r1"}`]
+		if len(events.Events) != 2 || len(series) != 1 || len(points) != 1 || points[at] != 96 {
+			return fmt.Errorf("%d events, %v; want two, and one sample of 96", len(events.Events), series)
+		}
+		return nil
+	})
+}
+
+// TestErasedIsNotRecordedAgain holds that who is erased is written neither by what was recorded before, nor by what was read before
+// the erasure was entered.
+func TestErasedIsNotRecordedAgain(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopicOf(kinds.Metric, "metrics"))
+	e := g.evaluator(nil)
+	of := labels.FromStrings("user_id", "ada")
+	rr := &ruleRun{bound: bound{group: &alerts.Group{Name: "g"}, rule: &alerts.Rule{Record: "m", Expr: `vector(1)`, Topic: "metrics"}}}
+	w := recorder{e: e, topic: "metrics"}
+	t.Cleanup(w.close)
+	before, err := w.erasures(g.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hers, err := pointOf("temperature", of, 5, "", time.Now().UnixNano())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.send("metrics", hers)
+	g.erase("metrics", "ada")
+	if err := w.still(g.ctx, before, "so"); err == nil {
+		t.Error("an erasure that was entered meanwhile is not noticed")
+	}
+	at := time.Now().Truncate(time.Second).UnixNano()
+	a := answer{rr: rr, at: at, before: recorded{of.String(): {of, 1}}, erased: before}
+	if err := w.record(g.ctx, &a); err != nil || a.wrote != 1 || a.erased == before {
+		t.Fatalf("%+v: %v", a, err)
+	}
+	embeddedtest.Eventually(t, longestWait, func() error {
+		events, err := g.reader().Query(g.ctx, query.Request{Topic: "metrics", Limit: 10})
+		if err == nil && len(events.Events) != 1 { // of vector(1)
+			err = fmt.Errorf("%d events, want one: %s", len(events.Events), events.Events)
+		}
+		return err
+	})
+	// The same labels, known under the erasures of now, are ended.
+	if all, err := points(rr.rule, recorded{}, recorded{of.String(): {of, 1}}, at); err != nil || len(all) != 1 || all[0].UserID != "ada" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestRecorderStops holds that what could not be written holds up the rules of its topic once, and that two rules do not write one series.
+func TestRecorderStops(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("the stream is full")
+	records, reads, other := &alerts.Rule{Record: "n", Expr: "up"}, &alerts.Rule{Alert: "A", Expr: "m > 1"}, &alerts.Rule{Alert: "B", Expr: "up > 1"}
+	w := recorder{fresh: []string{"m"}, failed: failed}
+	for rule, want := range map[*alerts.Rule]error{records: failed, reads: failed, other: nil} {
+		if err := w.stored(t.Context(), rule); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", rule.Title(), err, want)
+		}
+	}
+	of := recorded{`{a="1"}`: {}}
+	at := time.Now().UnixNano()
+	if err := w.unseen(records, of, at); err != nil {
+		t.Error(err)
+	}
+	if err := w.unseen(records, of, at+int64(time.Second)); err != nil {
+		t.Errorf("another instant: %v", err)
+	}
+	if err := w.unseen(records, of, at); err == nil {
+		t.Error("two rules write one series")
 	}
 }
 

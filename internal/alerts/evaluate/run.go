@@ -60,6 +60,7 @@ type ruleRun struct {
 	values map[string]float64
 	// recorded is what the rule recorded last, where it does. A process that takes over does not know it.
 	recorded recorded
+	erased   string // the erasures of the topic then
 }
 
 // maxBehind is how far back is evaluated of what was not: an Almanac that was stopped for longer begins that long ago.
