@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeBytes is the space an ordinary user may still fill on the file system that holds path.
+// FreeBytes is the space an ordinary user may still fill on the file system that holds path. A start waits for it, for startDiskWait.
 func FreeBytes(path string) (int64, error) {
-	free, _, err := DiskBytes(path)
+	free, _, err := fileSystems.bytes(path, startDiskWait)
 	return free, err
 }
 
 // DiskBytes is that space, and what the file system has in all. Where it does not answer within diskWait the error is a
 // SilentDiskError, and the numbers are those of its last answer.
-func DiskBytes(path string) (free, all int64, err error) { return fileSystems.bytes(path) }
+func DiskBytes(path string) (free, all int64, err error) { return fileSystems.bytes(path, diskWait) }
 
 // SilentDiskError is of a file system that does not answer, as one whose server of files is away.
 type SilentDiskError struct {
@@ -33,6 +33,9 @@ func (e *SilentDiskError) Error() string {
 // diskWait is how long a file system may take to say how full it is. One on a disk takes microseconds; who asks for a status
 // waits 2 s in all.
 const diskWait = 500 * time.Millisecond
+
+// startDiskWait is how long it may take at a start, which a machine that is busy must not end.
+const startDiskWait = 10 * time.Second
 
 // fileSystems are those that this process asks. They are of the process, as a question that hangs holds one of its threads.
 var fileSystems = disks{ask: statfs, of: map[string]*disk{}}
@@ -60,9 +63,9 @@ type diskAsk struct {
 	err       error
 }
 
-func (d *disks) bytes(path string) (free, all int64, err error) {
+func (d *disks) bytes(path string, within time.Duration) (free, all int64, err error) {
 	a := d.asked(path)
-	timer := time.NewTimer(diskWait)
+	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
 	case <-a.done:

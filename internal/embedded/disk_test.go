@@ -25,7 +25,7 @@ func TestSilentFileSystem(t *testing.T) {
 		}}
 		is := func(path string, free, all int64) {
 			t.Helper()
-			if gotFree, gotAll, err := d.bytes(path); gotFree != free || gotAll != all || err != nil {
+			if gotFree, gotAll, err := d.bytes(path, diskWait); gotFree != free || gotAll != all || err != nil {
 				t.Errorf("%s has %d of %d, %v; want %d of %d", path, gotFree, gotAll, err, free, all)
 			}
 		}
@@ -35,7 +35,7 @@ func TestSilentFileSystem(t *testing.T) {
 		ends := make(chan error)
 		for range 20 { // at once, and then one after the other
 			go func() {
-				_, _, err := d.bytes("/a")
+				_, _, err := d.bytes("/a", diskWait)
 				ends <- err
 			}()
 		}
@@ -50,13 +50,13 @@ func TestSilentFileSystem(t *testing.T) {
 			silent(<-ends)
 		}
 		for range 5 {
-			free, all, err := d.bytes("/a")
+			free, all, err := d.bytes("/a", diskWait)
 			silent(err)
 			if free != 1 || all != 100 {
 				t.Errorf("its last answer was 1 of 100, and %d of %d is said", free, all)
 			}
 		}
-		if free, all, err := d.bytes("/b"); free != 0 || all != 0 || !errors.As(err, new(*SilentDiskError)) {
+		if free, all, err := d.bytes("/b", diskWait); free != 0 || all != 0 || !errors.As(err, new(*SilentDiskError)) {
 			t.Errorf("one that never answered has %d of %d, %v", free, all, err)
 		}
 		if n := asked.Load(); n != 3 {

@@ -102,7 +102,7 @@ func (n *NATS) Disk() (free, all int64, err error) { return DiskBytes(n.cfg.Dir)
 func NATSSpace(data string) error { return spaceIn(data, natsMinFree) }
 
 func spaceIn(dir string, want int64) error {
-	free, err := FreeBytes(dir)
+	free, _, err := DiskBytes(dir)
 	if err == nil && free < want {
 		err = fmt.Errorf("embedded NATS: %w: %q has %s free, less than %s", ErrDiskSpace, dir, humanBytes(free), humanBytes(want))
 	}
