@@ -24,25 +24,29 @@ func (w *walk) addNearest(ctx context.Context, above *recent.Above, rows []row) 
 			}
 		}
 	}()
-	for _, spare := range spares {
+	settings := w.p.settings()
+	for n, spare := range spares {
 		edge, ok := w.p.reach(group, spare)
 		if !ok {
 			break
 		}
 		near := len(w.p.upTo(group, edge))
-		if rows, err = w.addStored(ctx, above.Part(0, near), rows, &position{ts: edge}); err != nil {
+		if rows, err = w.addStored(ctx, above.Part(0, near), rows, &position{ts: edge}, settings); err != nil {
 			return nil, err
 		}
 		if len(rows) > w.p.limit && !w.p.beyond(rows[w.p.limit].ts, edge) {
 			read = near // the page is full, and what the others have lies further on
 			return rows, nil
 		}
+		if n == len(spares)-1 && !w.p.where.All() {
+			settings = rareSettings
+		}
 	}
-	return w.addStored(ctx, above, rows, nil)
+	return w.addStored(ctx, above, rows, nil, settings)
 }
 
 // addStored adds what ClickHouse has of some shards, up to an edge, if given.
-func (w *walk) addStored(ctx context.Context, above *recent.Above, rows []row, edge *position) ([]row, error) {
+func (w *walk) addStored(ctx context.Context, above *recent.Above, rows []row, edge *position, settings map[string]string) ([]row, error) {
 	if full := edgeOf(rows, w.p); edge == nil || full != nil && w.p.beyond(edge.ts, full.ts) {
 		edge = full
 	}
@@ -58,7 +62,7 @@ func (w *walk) addStored(ctx context.Context, above *recent.Above, rows []row, e
 	if len(keys) == 0 {
 		return rows, nil
 	}
-	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edge))
+	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edge, settings))
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +71,8 @@ func (w *walk) addStored(ctx context.Context, above *recent.Above, rows []row, e
 
 // storedPage is the read of some shards' rows. What lies beyond edge, if given,
 // is of no use to the page.
-func (r *Reader) storedPage(p *plan, keys []schemas.ShardRef, edge *position) *tables.Select {
+func (r *Reader) storedPage(p *plan, keys []schemas.ShardRef, edge *position, settings map[string]string) *tables.Select {
 	cond, params := p.condition(p.within(edge))
-	settings := readSettings
-	if p.where.All() {
-		settings = unfilteredSettings
-	}
 	return &tables.Select{
 		Settings: settings,
 		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND %s %s", p.columns(params),
@@ -110,7 +110,7 @@ func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	for i := range group {
 		keys, out.Shards = append(keys, group[i].Ref()), append(out.Shards, group[i].Name())
 	}
-	s := r.storedPage(p, keys, edge)
+	s := r.storedPage(p, keys, edge, p.settings())
 	s.SQL, s.Settings = "SELECT toUInt64(sum(parts)) AS parts, toUInt64(sum(rows)) AS rows FROM (EXPLAIN ESTIMATE "+s.SQL+") FORMAT JSONEachRow", readSettings
 	err = r.lines(ctx, s, func(line []byte) error { return json.Unmarshal(line, &out) })
 	if errors.Is(err, tables.ErrNoTable) {

@@ -176,5 +176,5 @@ func (w *walk) readGroup(ctx context.Context, group []recent.Shard, waiting []re
 		return rows, err
 	}
 	above.Gone()
-	return w.addStored(ctx, above, rows, nil)
+	return w.addStored(ctx, above, rows, nil, w.p.settings())
 }
