@@ -64,6 +64,9 @@ func tryDecoded[T any](b *box, args ...string) (v T, err error) {
 	text, err := b.try(args...)
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &v)
+		if short := shortTime.FindString(text); err == nil && short != "" {
+			b.t.Errorf("almanac %s: the time %s does not have nine digits", strings.Join(args, " "), short)
+		}
 	}
 	return v, err
 }

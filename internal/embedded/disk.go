@@ -72,6 +72,11 @@ func (d *disks) bytes(path string, within time.Duration) (free, all int64, err e
 		return a.free, a.all, a.err
 	case <-timer.C:
 	}
+	select {
+	case <-a.done: // a process that stood still finds both at once
+		return a.free, a.all, a.err
+	default:
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last := d.of[path]

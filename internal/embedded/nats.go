@@ -149,7 +149,7 @@ func (n *NATS) prepare() error {
 			return fmt.Errorf("embedded NATS: %w", err)
 		}
 		n.limit.Store(limit)
-		n.short.Store(n.Space() != nil)
+		n.short.Store(errors.Is(n.Space(), ErrDiskSpace)) // one that does not answer is not known to be short
 	}
 	return nil
 }

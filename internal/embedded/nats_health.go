@@ -136,7 +136,9 @@ func (n *NATS) watch(ctx context.Context) error {
 			if err == nil || now.Before(notBefore) || n.Space() != nil {
 				continue
 			}
-			if err := n.widen(); err != nil {
+			if err := n.widen(); errors.As(err, new(*SilentDiskError)) {
+				continue
+			} else if err != nil {
 				return err
 			}
 			if err := n.replace(err); err != nil {

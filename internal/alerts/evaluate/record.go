@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/metric"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query/prometheus/expr"
@@ -147,6 +150,7 @@ type recorder struct {
 	// series are those that were written, by a hash of metric, labels and time: of two samples of one the last would count, in silence.
 	series map[uint64]struct{}
 	hash   maphash.Hash
+	agreed string // the erasures that all who read know of
 }
 
 // erasures names the erasures of the topic. One that is entered means what was accepted before alone, so who is erased must not be
@@ -168,15 +172,24 @@ func (w *recorder) unseen(r *alerts.Rule, now recorded, at int64) error {
 		w.series = map[uint64]struct{}{}
 	}
 	for text := range now {
-		w.hash.Reset()
-		_, _ = fmt.Fprint(&w.hash, r.Record, text, readAt(r, at))
-		sum := w.hash.Sum64()
-		if _, there := w.series[sum]; there {
+		if w.wrote(r, text, at) {
 			return fmt.Errorf("a rule before it records the series %s%s at the same instant: give one of them another name or label", r.Record, text)
 		}
-		w.series[sum] = struct{}{}
+		w.series[w.sum(r, text, at)] = struct{}{}
 	}
 	return nil
+}
+
+// wrote reports whether a rule wrote a series at an instant.
+func (w *recorder) wrote(r *alerts.Rule, text string, at int64) bool {
+	_, there := w.series[w.sum(r, text, at)]
+	return there
+}
+
+func (w *recorder) sum(r *alerts.Rule, text string, at int64) uint64 {
+	w.hash.Reset()
+	_, _ = fmt.Fprint(&w.hash, r.Record, text, readAt(r, at))
+	return w.hash.Sum64()
 }
 
 // record evaluates a rule that records, and writes what it has.
@@ -185,8 +198,11 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
-	if erased != a.erased { // its series may be of who was erased since
+	if erased != a.erased { // its series may be of who was erased since, and what is asked goes by a ledger of so long ago
 		a.before = nil
+		if err := w.agree(ctx, erased); err != nil {
+			return err
+		}
 	}
 	now, err := w.e.recorded(ctx, a.rr.rule, a.rr.group.Limit, a.at)
 	if err == nil {
@@ -195,6 +211,7 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(a.before, func(text string, _ sampleOf) bool { return w.wrote(a.rr.rule, text, a.at) }) // another rule has the series now
 	all, err := points(a.rr.rule, now, a.before, a.at)
 	if err != nil {
 		return err
@@ -205,14 +222,27 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 	}
 	if len(all) > 0 {
 		w.fresh = append(w.fresh, a.rr.rule.Record)
-		if w.failed = w.write(ctx, all); w.failed != nil {
-			return w.failed
+		err := w.write(ctx, all)
+		if errors.Is(err, context.DeadlineExceeded) { // the stream is full or away; what is refused holds up its own rule alone
+			w.failed = err
 		}
-		if err := w.still(ctx, erased, "what was recorded just then may be of who was erased: erase them once more"); err != nil {
+		if err = errors.Join(err, w.still(ctx, erased, "what was recorded just then may be of who was erased: erase them once more")); err != nil {
 			return err
 		}
 	}
 	a.wrote, a.now, a.erased = len(now), now.kept(), erased
+	return nil
+}
+
+// agree waits until all who read know of the erasures that the recorder knows of, once for each set of them.
+func (w *recorder) agree(ctx context.Context, erased string) error {
+	if w.agreed == erased {
+		return nil
+	}
+	if err := backoff.Sleep(ctx, registry.LedgerStaleness); err != nil {
+		return err
+	}
+	w.agreed = erased
 	return nil
 }
 
