@@ -6,9 +6,9 @@
 //	environment ──┼──▶ Keeper ──▶ Authenticate
 //	local token ──┘
 //
-// A file is looked at twice a second. What it says holds within two seconds, without a restart, once two looks found it the same. Who asks with a token that is not known waits for
-// those looks where the file was changed. The local token is
-// made by the first `up` of a data directory and may do everything.
+// A file is looked at twice a second. What it says holds within two seconds, without a restart, once two looks
+// found it the same. Who asks with a token that is not known waits for those looks where the file was changed.
+// The local token is made by the first `up` of a data directory and may do everything.
 //
 // # Who is authoritative
 //

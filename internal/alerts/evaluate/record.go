@@ -211,8 +211,9 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(a.before, func(text string, _ sampleOf) bool { return w.wrote(a.rr.rule, text, a.at) }) // another rule has the series now
-	all, err := points(a.rr.rule, now, a.before, a.at)
+	before := maps.Clone(a.before) // which the run has too
+	maps.DeleteFunc(before, func(text string, _ sampleOf) bool { return w.wrote(a.rr.rule, text, a.at) }) // another rule has the series now
+	all, err := points(a.rr.rule, now, before, a.at)
 	if err != nil {
 		return err
 	}
