@@ -211,7 +211,7 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
-	before := maps.Clone(a.before) // which the run has too
+	before := maps.Clone(a.before)                                                                        // which the run has too
 	maps.DeleteFunc(before, func(text string, _ sampleOf) bool { return w.wrote(a.rr.rule, text, a.at) }) // another rule has the series now
 	all, err := points(a.rr.rule, now, before, a.at)
 	if err != nil {
