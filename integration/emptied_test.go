@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"
+	"github.com/almanac-events/almanac/sinks"
 )
 
 // A topic's table that is emptied or dropped gets its rows back from SHARDS by itself: of every lane,
@@ -45,6 +47,43 @@ func TestEmptiedTables(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Tables that are emptied between the look at a head and that at its frame are not taken for a fork of SHARDS: no shard leaves
+// its lane, and the rows are back.
+func TestEmptiedWhileCompared(t *testing.T) {
+	t.Parallel()
+	e := start(t, newTopic("app"), docsTopic())
+	stopRouter, stopSink := e.router(), e.sink()
+	create(t, e.documents("customers"), "d-", "p", 30)
+	e.say(e.producer("app"), 40)
+	e.stored("customers", 30, time.Minute)
+	e.stored("app", 40, time.Minute)
+	stopSink()
+	stopRouter()
+	var seen faults
+	var compared sync.Once
+	e.sink(func(c *sinkConfig) {
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) }
+		c.Crash = func(point string) {
+			if point == "sink.before-compare" {
+				compared.Do(func() {
+					for _, topic := range []string{"customers", "app"} {
+						e.exec("TRUNCATE TABLE %s", e.table(topic))
+					}
+				})
+			}
+		}
+	})
+	eventually(t, 30*time.Second, func() error { return seen.has(sinks.ErrWentBack) })
+	e.stored("customers", 30, time.Minute)
+	e.stored("app", 40, time.Minute)
+	if seen.has(sinks.ErrForked) == nil {
+		t.Error("a shard forked")
+	}
+	for _, topic := range []string{"customers", "app"} {
+		e.verified(topic)
 	}
 }
 

@@ -51,7 +51,7 @@ type Config struct {
 	Housekeeping time.Duration
 
 	Hooks Hooks
-	// Crash is called at the named points where tests kill the process.
+	// Crash is called at the named points where tests kill the process, or do what happens between two steps.
 	Crash CrashFunc
 }
 

@@ -40,15 +40,31 @@ func (s *Sinks) compareEnd(ctx context.Context, topic *schemas.Topic, t task) er
 	if err != nil || p.Cleared != "" || t.head.pos < p.Pos {
 		return err
 	}
-	same, err := s.isStored(ctx, topic, t.ref, &p, msg.Data)
-	if err == nil && same && topic.Front() != "" {
-		same, err = s.lastIsStored(ctx, topic, t.ref, &p, false)
-	}
+	same, err := s.same(ctx, topic, t.ref, &p, msg.Data, false)
 	if err != nil || same {
 		return err
 	}
 	return s.forked(ctx, topic, t.ref, fmt.Sprintf("position %d, the last in %s, is %s, and ClickHouse, which has position %d, has other events there",
 		p.Pos, schemas.StreamShards, schemas.Digest(msg.Data), t.head.pos))
+}
+
+// same reports whether ClickHouse, which seems to have a frame's position, has the frame there; head says that it is the one at the
+// head. Rows that were truncated, dropped or deleted by hand since the head was read are ErrWentBack: they are to be
+// stored again, and nothing forked.
+func (s *Sinks) same(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte, head bool) (bool, error) {
+	s.cfg.Crash.at("sink.before-compare")
+	same, err := s.isStored(ctx, topic, ref, p, payload)
+	if err == nil && same && topic.Front() != "" {
+		same, err = s.lastIsStored(ctx, topic, ref, p, head)
+	}
+	if err != nil || same {
+		return same, err
+	}
+	now, _, err := s.cfg.DB.HeadRows(ctx, ref)
+	if err == nil && now < p.Pos {
+		err = fmt.Errorf("sinks: %s: %w: position %d of %d is its last now; what is missing is stored again", ref, ErrWentBack, now, p.Pos)
+	}
+	return false, err
 }
 
 // lastIsStored reports whether the last record of a frame is stored, and, where it is the frame

@@ -194,10 +194,7 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 	if p.Pos != t.head.pos {
 		return "", nil // purged
 	}
-	same, err := s.isStored(ctx, topic, t.ref, &p, msg.Data)
-	if err == nil && same && topic.Front() != "" {
-		same, err = s.lastIsStored(ctx, topic, t.ref, &p, true)
-	}
+	same, err := s.same(ctx, topic, t.ref, &p, msg.Data, true)
 	if err != nil {
 		return "", err
 	}

@@ -108,9 +108,15 @@ func TestEachGrantThatIsGoneIsNamed(t *testing.T) {
 				return nil
 			})
 			own.look(t.Context())
-			errored := strings.Count(log.String(), `"level":"error"`)
-			if lacks && (errored != 1 || !strings.Contains(log.String(), `"`+right.String()+`"`) || !strings.Contains(log.String(), `"`+name+`"`)) || !lacks && errored > 0 {
-				t.Errorf("%d errors: %s", errored, log.String())
+			var errored []string // one, or more where ClickHouse was slow: first what was found in time, then all
+			for line := range strings.Lines(log.String()) {
+				if strings.Contains(line, `"level":"error"`) {
+					errored = append(errored, line)
+				}
+			}
+			last := strings.Join(errored[max(0, len(errored)-1):], "")
+			if lacks && (!strings.Contains(last, `"`+right.String()+`"`) || !strings.Contains(last, `"`+name+`"`)) || !lacks && last != "" || len(slices.Compact(errored)) < strings.Count(log.String(), `"level":"error"`) {
+				t.Errorf("%d errors: %s", len(errored), log.String())
 			}
 			if n%examinedOf > 0 && len(gone[u.Name].On) > 0 || of == access.UserSink && name != of && !lacks {
 				return

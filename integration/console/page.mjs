@@ -166,4 +166,5 @@ export async function run(scenarios) {
     console.log(JSON.stringify({scenario, failed}))
   }
   await browser.close()
+  process.exit() // a server that a scenario left when it failed keeps no script alive
 }

@@ -79,7 +79,7 @@ export async function span(topics: string[], signal?: AbortSignal): Promise<[num
   return spanOf({shards: shards.filter((one) => topics.includes(one.topic))});
 }
 
-const patience = 700; // milliseconds
+const patience = 1500; // milliseconds
 
 /** after waits for what is seen first: the events, before counts of many more take the server's time. It waits no longer than its patience. */
 export const after = (first: Promise<unknown> | undefined): Promise<unknown> => Promise.race([first?.catch(() => 0), new Promise((done) => setTimeout(done, patience))]);

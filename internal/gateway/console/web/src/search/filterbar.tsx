@@ -7,6 +7,8 @@ import {Text} from '../shown';
 import {texts} from '../texts';
 import {type Suggestion, suggest} from './suggest';
 
+const pause = 120; // milliseconds after a key: who types on asks the server nothing
+
 type Props = {
   input: RefObject<HTMLInputElement | null>;
   topic: Topic;
@@ -27,7 +29,8 @@ export function FilterBar({input, topic, where, range, wrong, run}: Props): JSX.
   const look = async (value: string, caret: number) => {
     stop.current?.abort();
     const own = (stop.current = new AbortController());
-    const all = await suggest(topic, range, value.slice(0, caret), own.signal).catch(() => []);
+    await new Promise((done) => setTimeout(done, pause));
+    const all = own.signal.aborted ? [] : await suggest(topic, range, value.slice(0, caret), own.signal).catch(() => []);
     if (own.signal.aborted) return;
     setFound(all);
     setAt(-1);

@@ -18,8 +18,9 @@ const token = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*$|"(?:\\.|[^"
 /** wanted is what is being typed at the end of a filter. */
 export function wanted(before: string): Want {
   const words = [...before.matchAll(token)].map((m) => m[0]);
-  const open = /^['"]/.test(words.at(-1) ?? '') && !/^(['"])(\\.|[^\\])*\1$/s.test(words.at(-1)!);
-  const part = open || (words.length && !/\s$/.test(before) && !/^([(),]|[<>!=]=?)$/.test(words.at(-1)!)) ? words.pop()! : '';
+  const quoted = /^['"]/.test(words.at(-1) ?? '');
+  const open = quoted && !/^(['"])(\\.|[^\\])*\1$/s.test(words.at(-1)!); // one that is closed is whole: a link may follow it
+  const part = open || (words.length && !quoted && !/\s$/.test(before) && !/^([(),]|[<>!=]=?)$/.test(words.at(-1)!)) ? words.pop()! : '';
   let kind: Want['kind'] = 'field';
   let field = '';
   for (const word of words) {
