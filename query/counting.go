@@ -32,6 +32,8 @@ type counting struct {
 	cells map[cell]uint64
 	// statement counts what one source has: rows of _bucket, _value and _n.
 	statement func(from string) string
+	// wide, when set, is the statement for rows that are stored, where many are counted.
+	wide func(from string) string
 	// params and settings are what the statement needs besides its condition's.
 	params, settings map[string]string
 	// most bounds the cells; 0: the statements bound them.
@@ -270,10 +272,20 @@ func (c *counting) fresh(ctx context.Context, frames []recent.Frame) error {
 // count adds what one statement counts.
 func (c *counting) count(ctx context.Context, s *tables.Select, source, which string) error {
 	cond, params := c.w.p.condition(c.w.p.lower(), c.w.p.upper())
-	s.SQL = c.statement(source+" WHERE "+which+cond) + " FORMAT JSONEachRow"
 	maps.Copy(params, s.Params)
 	maps.Copy(params, c.params)
 	s.Params, s.Settings = params, c.settings
+	from, statement := source+" WHERE "+which+cond, c.statement
+	if c.wide != nil && s.Fresh == nil {
+		many, err := c.many(ctx, from, params)
+		if err != nil {
+			return err
+		}
+		if many {
+			statement = c.wide
+		}
+	}
+	s.SQL = statement(from) + " FORMAT JSONEachRow"
 	return c.w.r.lines(ctx, s, func(line []byte) error {
 		var got struct {
 			Bucket int64  `json:"_bucket"`
@@ -289,4 +301,25 @@ func (c *counting) count(ctx context.Context, s *tables.Select, source, which st
 		c.cells[cell{got.Bucket, got.Value}] += got.N
 		return nil
 	})
+}
+
+// wideRows is from how many rows on a wide statement is used: to look for them again for each field costs less than to
+// copy their values.
+const wideRows = 100_000
+
+// many reports whether a source has many rows: any without a filter, else as many as wideRows.
+func (c *counting) many(ctx context.Context, from string, params map[string]string) (many bool, err error) {
+	if c.w.p.where.All() {
+		return true, nil
+	}
+	s := &tables.Select{SQL: "SELECT count() AS _n FROM " + from + " FORMAT JSONEachRow", Params: params, Settings: c.settings}
+	err = c.w.r.lines(ctx, s, func(line []byte) error {
+		var got struct {
+			N uint64 `json:"_n"`
+		}
+		err := json.Unmarshal(line, &got)
+		many = got.N >= wideRows
+		return err
+	})
+	return many, err
 }

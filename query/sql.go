@@ -105,10 +105,6 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 			"output_format_json_validate_utf8":          "1",
 			"output_format_json_escape_forward_slashes": "0",
 			"http_write_exception_in_output_format":     "0",
-			// Who goes away, or cancels, ends ClickHouse's work too.
-			"cancel_http_readonly_queries_on_client_close": "1",
-			// 2: reads only, and settings may still shape them.
-			"readonly": "2",
 		},
 	})
 	// What ClickHouse refuses is the statement's fault, unless it only had no room

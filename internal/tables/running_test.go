@@ -11,14 +11,14 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// How far a statement is, is told while it runs, rises, and ends with it. Of an id that is not there nothing is told.
+// How far a statement is, is told while it runs, rises, and ends with it, which it does once its client is gone. Of an id that is not there nothing is told.
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	db, _, _ := openWith(t, schemas.NewTopic("app"))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		body, err := db.Select(ctx, &Select{SQL: "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1", Own: true, ID: "long", Settings: map[string]string{"readonly": "2", "cancel_http_readonly_queries_on_client_close": "1"}})
+		body, err := db.Select(ctx, &Select{SQL: "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1", Own: true, ID: "long"})
 		if err == nil {
 			_ = body.Close()
 		}

@@ -46,7 +46,8 @@ const FreshTable = "_fresh"
 // Select runs a read. The caller closes the answer. An error that occurs after
 // the first byte shows as a broken answer: see http_write_exception_in_output.
 func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
-	q := url.Values{}
+	// Who goes away ends ClickHouse's work too, which it allows of what only reads (readonly 2: and may be shaped by settings).
+	q := url.Values{"readonly": {"2"}, "cancel_http_readonly_queries_on_client_close": {"1"}}
 	if s.Own {
 		q.Set(paramDatabase, db.Database)
 	}
