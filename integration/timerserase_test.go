@@ -24,7 +24,7 @@ func TestEraseTimers(t *testing.T) {
 	due := time.Now().Add(time.Hour)
 	create := func(id, user string, due time.Time) {
 		t.Helper()
-		if _, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: id, Due: soon(due), URL: e.url, User: user, Payload: []byte(`"secret of ` + user + `"`)}); err != nil {
+		if _, _, err := e.createSoon(timers.Draft{Group: "g", ID: id, Due: due, URL: e.url, User: user, Payload: []byte(`"secret of ` + user + `"`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestErasureHidesTimers(t *testing.T) {
 	const topic = schemas.DefaultTimerTopic
 	due := time.Now().Add(time.Hour)
 	for id, user := range map[string]string{"of-user": "u-7", "of-filter": "u-1", "other": "u-1"} {
-		if _, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: id, Due: soon(due), URL: e.url, User: user}); err != nil {
+		if _, _, err := e.createSoon(timers.Draft{Group: "g", ID: id, Due: due, URL: e.url, User: user}); err != nil {
 			t.Fatal(err)
 		}
 	}

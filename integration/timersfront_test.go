@@ -147,7 +147,7 @@ func TestRepairLostTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.Create(t.Context(), timers.Draft{Group: "g", ID: "hangs", Due: soon(time.Now()), URL: e.url, Timeout: timer.MaxTimeout}); err != nil {
+	if _, _, err := e.createSoon(timers.Draft{Group: "g", ID: "hangs", Due: time.Now(), URL: e.url, Timeout: timer.MaxTimeout}); err != nil {
 		t.Fatal(err)
 	}
 	<-hung

@@ -58,6 +58,15 @@ func (b *box) try(args ...string) (string, error) {
 	return r.out, nil
 }
 
+// inTheEndReady waits until ready says so: a busy server may not answer it in time.
+func (b *box) inTheEndReady(flags ...string) {
+	b.t.Helper()
+	embeddedtest.Eventually(b.t, maxWait, func() error {
+		_, err := b.try(append([]string{"ready"}, flags...)...)
+		return err
+	})
+}
+
 // tryDecoded is decoded that returns what went wrong, as try does.
 func tryDecoded[T any](b *box, args ...string) (v T, err error) {
 	b.t.Helper()

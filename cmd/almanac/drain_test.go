@@ -136,7 +136,7 @@ func TestDrainDelay(t *testing.T) {
 		}
 	}
 	hears("WATCHDOG=1")
-	contains(t, b.ok("", "ready"), "ready\n")
+	b.inTheEndReady()
 	b.write("almanac.yaml", "log_level: debug\nreplicas: 3\ntopics: [{name: other}]\n")
 	if err := up.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)

@@ -106,6 +106,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(backupsEnv)+os.Getenv(backupLargeEnv)+os.Getenv(logqlLargeEnv)+os.Getenv(coldKillsEnv) != "" {
 		maxWait = 20 * time.Minute
 	}
+	natsTimeout = time.Minute // of commands that tests call in this process
 	embeddedtest.Main(m)
 }
 

@@ -107,9 +107,9 @@ const scenarios = {
     const plots = page.locator('.u-over')
     await until(page, 'two charts', async () => (await plots.count()) === 2)
     const box = await plots.first().boundingBox()
-    await page.mouse.move(box.x + box.width / 2, box.y + 20)
     const times = page.locator('.plot-at')
-    await until(page, 'the same time below both', async () => (await times.nth(0).innerText()) !== '' && (await times.nth(0).innerText()) === (await times.nth(1).innerText()))
+    let by = 0
+    await until(page, 'the same time below both', async () => await page.mouse.move(box.x + box.width / 2 + (by ^= 1), box.y + 20) || (await times.nth(0).innerText()) !== '' && (await times.nth(0).innerText()) === (await times.nth(1).innerText()))
     await page.mouse.down()
     await page.mouse.move(box.x + box.width * 0.75, box.y + 20, {steps: 4})
     await page.mouse.up()

@@ -72,14 +72,16 @@ const scenarios = {
     const looks = []
     page.on('request', (r) => { if (/\/events\/20/.test(r.url())) looks.push(r.url()) })
     // What it is told of the event's place is at first that of one on its way.
+    let onItsWay = true
     await page.route(/\/events\/20/, async (route) => {
       const answer = await route.fetch()
-      return route.fulfill({response: answer, json: {...await answer.json(), ...(looks.length < 3 && {pos: 0})}})
+      return route.fulfill({response: answer, json: {...await answer.json(), ...((onItsWay || looks.length < 3) && {pos: 0})}})
     })
     await send([{user_id: 'u', message: 'look at it'}], topic + 's')
     await page.getByRole('grid', {name: 'Live events'}).getByText('look at it').click()
     const drawer = page.getByRole('complementary', {name: 'Event'})
     await drawer.getByText('on its way: not in ClickHouse yet').waitFor()
+    onItsWay = false
     await drawer.getByText('stored', {exact: true}).waitFor()
     assert.equal(await drawer.getByRole('button', {name: /^Show as a column/}).count(), 0)
     assert.ok(looks.length >= 3)

@@ -105,14 +105,14 @@ func (db *DB) Merge(ctx context.Context, ref schemas.ShardRef) error {
 		return nil
 	}
 	q = fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
-	if err := db.Lines(ctx, &Select{SQL: q, Settings: Settings(map[string]string{"optimize_throw_if_noop": "1"})}, func(string) error { return nil }); err != nil {
+	if err := db.Change(ctx, &Select{SQL: q, Settings: Settings(map[string]string{"optimize_throw_if_noop": "1"})}); err != nil {
 		return fmt.Errorf("merging %s: %w", ref, err)
 	}
 	return nil
 }
 
 func (db *DB) exec(ctx context.Context, ref schemas.ShardRef, s *Select) error {
-	err := db.Lines(ctx, s, func(string) error { return nil })
+	err := db.Change(ctx, s)
 	if err != nil {
 		return fmt.Errorf("erasing in %s: %w", ref, err)
 	}
@@ -152,7 +152,14 @@ func (db *DB) Leftovers(ctx context.Context, ref schemas.ShardRef, upTo time.Tim
 
 func quoted(s string) string { return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) }
 
-// Lines runs a statement and calls f with each line of its answer.
+// Change runs a statement that changes rows or parts, and waits for its end.
+func (db *DB) Change(ctx context.Context, s *Select) error {
+	changing := *s
+	changing.changes = true
+	return db.Lines(ctx, &changing, func(string) error { return nil })
+}
+
+// Lines runs a read and calls f with each line of its answer.
 func (db *DB) Lines(ctx context.Context, s *Select, f func(string) error) error {
 	body, err := db.Select(ctx, s)
 	if err != nil {

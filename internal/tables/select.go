@@ -32,6 +32,8 @@ type Select struct {
 	ID string
 	// Began, when set, hears what ClickHouse had read when the answer began.
 	Began func(Read)
+
+	changes bool
 }
 
 // Read is what ClickHouse read for a statement.
@@ -46,8 +48,11 @@ const FreshTable = "_fresh"
 // Select runs a read. The caller closes the answer. An error that occurs after
 // the first byte shows as a broken answer: see http_write_exception_in_output.
 func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
-	// Who goes away ends ClickHouse's work too, which it allows of what only reads (readonly 2: and may be shaped by settings).
-	q := url.Values{"readonly": {"2"}, "cancel_http_readonly_queries_on_client_close": {"1"}}
+	q := url.Values{}
+	if !s.changes { // who goes away ends ClickHouse's work too, which it allows of what only reads (2: and may be shaped by settings)
+		q.Set("readonly", "2")
+		q.Set("cancel_http_readonly_queries_on_client_close", "1")
+	}
 	if s.Own {
 		q.Set(paramDatabase, db.Database)
 	}

@@ -51,7 +51,7 @@ func (db Tables) EraseSums(ctx context.Context, ref schemas.ShardRef, c tables.C
 	err := db.WithStepTable(ctx, name, "(row FixedString(16)) ENGINE = Memory", func(keys string) error {
 		q := fmt.Sprintf("INSERT INTO %s SELECT DISTINCT "+row+" FROM %s WHERE month = %d AND shard = %d AND %s AND (%s)", keys, sums, uint32(ref.Month), uint64(ref.ID), notMark, c.SQL)
 		naming := &tables.Select{SQL: q, Params: c.Params, Settings: tables.Settings()}
-		if err := db.Lines(ctx, naming, func(string) error { return nil }); err != nil {
+		if err := db.Change(ctx, naming); err != nil {
 			return fmt.Errorf("erasing in sums of %s: %w", ref, err)
 		}
 		q = fmt.Sprintf("ALTER TABLE %s DELETE IN PARTITION (%d, %d) WHERE "+row+" IN (SELECT row FROM %s) SETTINGS mutations_sync = 2", sums, uint32(ref.Month), uint64(ref.ID), keys)

@@ -67,7 +67,7 @@ func (db Tables) derive(ctx context.Context, t *schemas.Topic, ref schemas.Shard
 	s := maps.Clone(derivedSettings)
 	maps.Copy(s, more)
 	s["query_id"] = derivedPrefix(db.Database, t.Name) + step
-	if err := db.Lines(ctx, &tables.Select{SQL: statement, Settings: s}, func(string) error { return nil }); err != nil {
+	if err := db.Change(ctx, &tables.Select{SQL: statement, Settings: s}); err != nil {
 		return fmt.Errorf("%s of %s: %w", step[:strings.IndexByte(step, ':')], ref, err)
 	}
 	return nil
