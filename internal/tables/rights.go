@@ -36,7 +36,7 @@ func (db *DB) Has(ctx context.Context, rights string) (bool, error) {
 
 // HasAs is Has of another account.
 func (db *DB) HasAs(ctx context.Context, user, password, rights string) (has bool, err error) {
-	body, err := db.Select(ctx, &Select{SQL: checkGrant + rights, User: user, Password: password})
+	body, err := db.Select(ctx, &Select{SQL: checkGrant + rights, User: user, Password: password, changes: true}) // who may only read has no such right
 	if err != nil {
 		return false, fmt.Errorf("the rights %s of %s: %w", rights, user, err)
 	}
