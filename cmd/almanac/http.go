@@ -30,7 +30,7 @@ func listenHTTP(d *opener, n *processNumbers) (*httpServer, error) {
 		return nil, err
 	}
 	health := ops.New(ops.Config{Version: thisVersion(), Metrics: n.Handler(), Fail: request.Fail})
-	n.Read(families.Certificates(d.ends, d.missing), families.Ready(health.Ready))
+	n.Read(families.Certificates(d.ends, d.missing), families.Ready(health.Ready, health.Draining))
 	return &httpServer{listener: l, opener: d, numbers: n, health: health}, nil
 }
 

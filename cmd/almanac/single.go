@@ -123,7 +123,7 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 		health, asked = h.health, append(asked, h, d.tokens)
 	}
 	if h == nil { // the page of --http has it, and the export as well
-		o.counts.Read(families.Ready(health.Ready))
+		o.counts.Read(families.Ready(health.Ready, health.Draining))
 	}
 	o.counts.Read(families.Servers(o.servers.Ask))
 	o.starts = health.Starts

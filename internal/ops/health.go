@@ -98,6 +98,9 @@ func (h *Health) readyz(w http.ResponseWriter, r *http.Request) {
 	answer(w, code, now)
 }
 
+// Draining reports whether a signal asked this process to stop.
+func (h *Health) Draining() bool { return h.draining.Load() }
+
 // Ready reports whether the process can do its work.
 func (h *Health) Ready(ctx context.Context) bool { return len(h.Reasons(ctx)) == 0 }
 

@@ -54,7 +54,7 @@ func TestScrape(t *testing.T) {
 	}, time.Now()))
 	of("tables", append(ofTables(topics, []tables.Size{{Table: "app"}}), metrics.DiskFree.Is(1), metrics.DiskTotal.Is(2)))
 	of("alerts", ofRules(topics, []alerts.TopicStatus{{Topic: "app", Rules: 1}}, time.Now()))
-	r.Read(Ready(func(context.Context) bool { return true }))
+	r.Read(Ready(func(context.Context) bool { return true }, func() bool { return false }))
 	r.Read(Certificates(map[string]func() time.Time{"tls": time.Now, "acme": func() time.Time { return time.Time{} }}, map[string]func() int{"acme": func() int { return 1 }}))
 	w := httptest.NewRecorder()
 	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

@@ -137,9 +137,13 @@ func ofTables(names *metrics.Names, sizes []tables.Size) []metrics.Sample {
 	return out.all
 }
 
-// Ready is the source of whether the process can do its work.
-func Ready(is func(context.Context) bool) metrics.Source {
+// Ready is the source of whether the process can do its work. One that stops says nothing of it: the last that is known of it would
+// stay not ready.
+func Ready(is func(context.Context) bool, draining func() bool) metrics.Source {
 	return metrics.Probed("ready", func(ctx context.Context) ([]metrics.Sample, error) {
+		if draining() {
+			return nil, nil
+		}
 		ready := 0.0
 		if is(ctx) {
 			ready = 1

@@ -29,7 +29,7 @@ var (
 	TableRows     = gauge("almanac_table_rows", "Rows of a table: of a topic, or of what is derived from it.", "table")
 	TableParts    = gauge("almanac_table_parts", "Parts of a table.", "table")
 	TableDisk     = gauge("almanac_table_disk_bytes", "Bytes of a table on disk.", "table")
-	Ready         = now("almanac_ready", "1 where the process can do its work, as /readyz says.")
+	Ready         = now("almanac_ready", "1 where the process can do its work, as /readyz says; left out while it stops.")
 )
 
 // Of the scheduled verify, in sinks: one of them runs it.
