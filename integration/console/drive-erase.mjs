@@ -19,16 +19,18 @@ const row = (page, topic) => page.getByRole('region', {name: 'What would go'}).g
 const salt = Date.now().toString(36)
 const [ada, bob, gone, hostile] = [`ada-${salt}`, `bob-${salt}`, `gone-${salt}`, `<b>u\u202E${salt}</b>`]
 
-/** logins are those of a real auth.log where there is one. */
-async function logins() {
+/** logins are those of a real auth.log where there is one. They are sent once. */
+let loggedIn
+const logins = () => (loggedIn ??= sendLogins())
+async function sendLogins() {
   await call('GET', '/v1/topics/logins', 'application/json').catch(() => almanac('topics', 'apply', 'logins'))
   const real = join(told.shared ?? '', 'auth-syslog.log')
   if (told.shared && existsSync(real)) {
     await almanac('send', 'logins', real, '--ts-format', 'syslog', '--extract', 'for (?:invalid user )?(?P<login>\\S+) from (?P<ip>\\S+)', '--user-field', 'login')
-    return 'elastic_user_0'
+    return ['elastic_user_0', 'root']
   }
   await send(Array.from({length: 400}, (_, i) => ({service: 'sshd', user_id: 'elastic_user_' + (i % 10), message: `Failed password ${i}`})), 'logins')
-  return 'elastic_user_0'
+  return ['elastic_user_0', 'elastic_user_1']
 }
 
 const scenarios = {
@@ -85,7 +87,7 @@ const scenarios = {
     assert.ok(!page.url().includes(ada), 'a person is in the address: ' + page.url())
   },
   async 'a user of auth.log, by keys'() {
-    const user = await logins()
+    const [user] = await logins()
     const page = await open(`${told.base}/console/#token=${told.token}`)
     await page.getByRole('button', {name: 'Token set'}).waitFor()
     const tabTo = async (name) => until(page, `the focus on ${name}`, async () => {
@@ -115,6 +117,26 @@ const scenarios = {
     assert.equal(await count('logins', `user_id = '${user}'`), 0)
     await page.keyboard.press('g')
     await page.keyboard.press('p')
+    await verified(page)
+  },
+  async 'a user of auth.log, by mouse'() {
+    const [, user] = await logins()
+    const page = await open(`${told.base}/console/#token=${told.token}`)
+    await page.getByRole('button', {name: 'Token set'}).waitFor()
+    await page.getByRole('link', {name: 'Erase'}).click()
+    await field(page, 'Users').fill(user)
+    let held = 0
+    await until(page, 'the events of ' + user, async () => {
+      await page.getByRole('button', {name: 'Count what would go'}).click()
+      await page.getByText('would go; nothing was changed').waitFor()
+      held = await count('logins', `user_id = '${user}'`)
+      return held > 0 && (await row(page, 'logins').getByRole('cell').nth(1).innerText()) === held.toLocaleString('en')
+    })
+    await page.getByLabel(/^To erase [\d,]+ events for good, type/).fill(user)
+    await page.getByRole('button', {name: 'Erase for good'}).click()
+    await page.getByRole('region', {name: 'Record of an erasure logins'}).getByText('Erased, and looked for: nothing is left').waitFor()
+    assert.equal(await count('logins', `user_id = '${user}'`), 0)
+    await page.getByRole('link', {name: 'Prove the rest'}).click()
     await verified(page)
   },
   async 'a filter, and what a user is named is text'() {
