@@ -115,7 +115,7 @@ func (r *Reader) Facets(ctx context.Context, req FacetRequest) (*Facets, error) 
 	}
 	out.Count = c.cells[cell{int64(all), ""}]
 	for i, name := range fields.Names() {
-		out.Facets = append(out.Facets, facet(name, int64(i), c.cells, n))
+		out.Facets = append(out.Facets, facet(name, int64(i), c.cells, out.Count, n))
 	}
 	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
 	if out.Count == 0 {
@@ -177,21 +177,23 @@ func fieldStatements(exprs []string, from string, most int) string {
 	var columns, each strings.Builder
 	for i, e := range exprs {
 		fmt.Fprintf(&columns, "%s AS _field%d, ", e, i)
-		fmt.Fprintf(&each, "(SELECT toInt64(%d) AS _bucket, _field%d AS _value, count() AS _n FROM _events GROUP BY _value ORDER BY _n DESC, _value LIMIT %d) UNION ALL ", i, i, most)
+		fmt.Fprintf(&each, "(SELECT toInt64(%d) AS _bucket, _field%d AS _value, count() AS _n FROM _events GROUP BY _value ORDER BY _value = '' DESC, _n DESC, _value LIMIT %d) UNION ALL ", i, i, most)
 	}
 	return fmt.Sprintf("WITH _events AS (SELECT %s1 AS _one FROM %s) SELECT * FROM (%s(SELECT toInt64(%d) AS _bucket, '' AS _value, count() AS _n FROM _events))",
 		columns.String(), from, each.String(), len(exprs))
 }
 
-// facet is the n most frequent values of a bucket.
-func facet(name string, bucket int64, cells map[cell]uint64, n int) Facet {
+// facet is the n most frequent values of a bucket, of so many events.
+func facet(name string, bucket int64, cells map[cell]uint64, events uint64, n int) Facet {
 	f := Facet{Field: name, Empty: cells[cell{bucket, ""}]}
 	f.Values = mostFrequent(cells, bucket)
 	f.Approximate = len(f.Values)+1 >= told
-	for _, v := range f.Values[min(n, len(f.Values)):] {
-		f.Other += v.Count
-	}
 	f.Values = f.Values[:min(n, len(f.Values))]
+	known := f.Empty
+	for _, v := range f.Values {
+		known += v.Count
+	}
+	f.Other = events - min(known, events) // those of values that no statement told, too
 	return f
 }
 
