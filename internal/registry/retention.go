@@ -165,6 +165,28 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 // caller saw that all of the topic is derived: when something has dropped what is derived since,
 // or does, it is a conflict; see DerivedDropper.
 func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen DerivedDrops, rows uint64, reason string, at time.Time) (Shard, error) {
+	return r.markDropping(ctx, ref, seen, rows, func(s *Shard) (string, []*change, error) { return reason, nil, nil }, at)
+}
+
+// MarkPast is MarkDropping of a shard that is to be dropped by its topic's descriptor, as that is at the mark itself: one that
+// was declared to be kept longer meanwhile is left closed, and returned so.
+func (r *Registry) MarkPast(ctx context.Context, ref schemas.ShardRef, seen DerivedDrops, rows uint64, at time.Time) (Shard, error) {
+	return r.markDropping(ctx, ref, seen, rows, func(s *Shard) (string, []*change, error) {
+		var t schemas.Topic
+		rev, err := r.get(ctx, schemas.TopicKey(ref.Topic), &t)
+		if errors.Is(err, ErrNotFound) {
+			err = r.unknownTopic(ctx, ref.Topic)
+		}
+		if err != nil || s.NextStep(&t, at) != DropIt {
+			return "", nil, err
+		}
+		// Written over itself, so that it is not declared again in between.
+		return fmt.Sprintf("kept %d days", t.KeepDays), []*change{{key: schemas.TopicKey(ref.Topic), rev: rev, v: &t}}, nil
+	}, at)
+}
+
+// markDropping marks a closed shard, with the changes that why wants, unless why has no reason for it by now.
+func (r *Registry) markDropping(ctx context.Context, ref schemas.ShardRef, seen DerivedDrops, rows uint64, why func(*Shard) (string, []*change, error), at time.Time) (Shard, error) {
 	for {
 		s, err := r.Shard(ctx, ref)
 		if err != nil || s.Gone() {
@@ -172,6 +194,10 @@ func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen 
 		}
 		if s.Status != Closed {
 			return s, fmt.Errorf("%w: %s is %s, only a closed shard is dropped", ErrConflict, s.Name(), s.Status)
+		}
+		reason, with, err := why(&s)
+		if err != nil || reason == "" {
+			return s, err
 		}
 		now, err := r.DerivedDrops(ctx, ref.Topic)
 		if err != nil {
@@ -184,7 +210,7 @@ func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen 
 		s.DroppedAt, s.DroppedRows, s.DropReason = at.UTC(), rows, reason
 		c := &change{key: s.key(), rev: s.rev, v: &s}
 		// Its revision is expected, so that no lease is taken in between.
-		err = r.commit(ctx, c, &change{key: schemas.DerivedDropsKey(ref.Topic), rev: now.rev, v: &now})
+		err = r.commit(ctx, append(with, c, &change{key: schemas.DerivedDropsKey(ref.Topic), rev: now.rev, v: &now})...)
 		if err == nil {
 			s.rev = c.rev
 			return s, nil
@@ -209,15 +235,33 @@ func (r *Registry) MarkDropped(ctx context.Context, s Shard) error {
 }
 
 // MarkAnonymised states that the fields are cleared in every row of a closed
-// shard, and its frames taken out of SHARDS.
-func (r *Registry) MarkAnonymised(ctx context.Context, s Shard, fields []string, at time.Time) error {
-	_, err := r.amend(ctx, s.Ref(), func(s *Shard) bool {
-		all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(s.Anonymised), fields...))))
-		if s.Gone() || slices.Equal(all, s.Anonymised) {
-			return false
+// shard, and its frames taken out of SHARDS, and in the same step takes the mark of BeginClearing away: who sees
+// none sees that the fields are cleared.
+func (r *Registry) MarkAnonymised(ctx context.Context, ref schemas.ShardRef, fields []string, at time.Time) error {
+	for {
+		s, err := r.Shard(ctx, ref)
+		if err != nil {
+			return err
 		}
-		s.Anonymised, s.AnonymisedAt = all, at.UTC()
-		return true
-	})
-	return err
+		record, err := r.ErasureRecord(ctx, ref)
+		if err != nil {
+			return err
+		}
+		var changes []*change
+		all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(s.Anonymised), fields...))))
+		if !s.Gone() && !slices.Equal(all, s.Anonymised) {
+			s.Anonymised, s.AnonymisedAt = all, at.UTC()
+			changes = append(changes, &change{key: s.key(), rev: s.rev, v: &s})
+		}
+		if !record.ClearingAt.IsZero() {
+			record.ClearingAt = time.Time{}
+			changes = append(changes, &change{key: record.Key(), rev: record.Rev, v: &record})
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		if err := r.commit(ctx, changes...); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
 }

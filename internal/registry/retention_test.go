@@ -132,10 +132,10 @@ func TestMarkDropping(t *testing.T) {
 	if closed, err := r.Close(ctx, sealed, 100, noon.UnixNano(), noon.UnixNano()); err != nil || !closed {
 		t.Fatalf("%v, %v", closed, err)
 	}
-	if err := r.MarkAnonymised(ctx, s, []string{"user_id", "ip"}, noon); err != nil {
+	if err := r.MarkAnonymised(ctx, s.Ref(), []string{"user_id", "ip"}, noon); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.MarkAnonymised(ctx, s, []string{"ip", "level"}, noon.Add(1)); err != nil {
+	if err := r.MarkAnonymised(ctx, s.Ref(), []string{"ip", "level"}, noon.Add(1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.MarkDropped(ctx, s); err != nil { // not marked: nothing

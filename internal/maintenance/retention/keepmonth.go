@@ -41,7 +41,7 @@ func (j *Janitor) KeepMonth(ctx context.Context, topic string, keep schemas.Mont
 				case e.Status == registry.Active && e.Reason == "":
 					err = j.cfg.Registry.Retire(ctx, e)
 				case e.Status == registry.Closed || e.Gone():
-					if err = j.drop(ctx, t, e, time.Now(), "not of the month that was restored"); err == nil {
+					if err = j.drop(ctx, t, e, time.Now(), j.markOther); err == nil {
 						dropped++
 					}
 				}
@@ -60,4 +60,9 @@ func (j *Janitor) KeepMonth(ctx context.Context, topic string, keep schemas.Mont
 			return dropped, err
 		}
 	}
+}
+
+// markOther marks a shard of another month than the one that is kept, whatever its age.
+func (j *Janitor) markOther(ctx context.Context, ref schemas.ShardRef, seen registry.DerivedDrops, rows uint64, at time.Time) (registry.Shard, error) {
+	return j.cfg.Registry.MarkDropping(ctx, ref, seen, rows, "not of the month that was restored", at)
 }

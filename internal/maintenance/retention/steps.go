@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -50,7 +51,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			case step == registry.DropIt:
 				due = due || e.Status == registry.Closed
 				if !waits(t, &e, topics[i].Shards) {
-					err = j.drop(ctx, t, e, now, fmt.Sprintf("kept %d days", t.KeepDays))
+					err = j.drop(ctx, t, e, now, j.cfg.Registry.MarkPast)
 				}
 			}
 			if ctx.Err() != nil {
@@ -74,8 +75,11 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 	return errors.Join(failed...)
 }
 
+// mark marks a closed shard as dropping, by registry.MarkDropping or as it does. One that is to stay by now is returned as it was.
+type mark func(ctx context.Context, ref schemas.ShardRef, seen registry.DerivedDrops, rows uint64, at time.Time) (registry.Shard, error)
+
 // drop drops a closed shard, or ends what a drop began.
-func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time, reason string) error {
+func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time, mark mark) error {
 	cfg := &j.cfg
 	if e.Status == registry.Closed {
 		// Read before what is derived: what drops that changes it.
@@ -92,7 +96,7 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 			return err
 		}
 		cfg.Crash("janitor.before-mark")
-		if e, err = cfg.Registry.MarkDropping(ctx, e.Ref(), seen, rows, reason, now); err != nil {
+		if e, err = mark(ctx, e.Ref(), seen, rows, now); err != nil || !e.Gone() {
 			return err
 		}
 		// Another shard of the topic waits for what has come by now.
@@ -241,6 +245,11 @@ func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 		return errors.Join(err, cfg.Registry.EndClearing(ctx, e.Ref()))
 	}
 	cfg.Crash("janitor.before-clear")
+	// The round began with the topic as it was: what is to stay by now, or is more by now, is for the next one.
+	same, err := j.sameFields(ctx, t, &e, now)
+	if err != nil || !same {
+		return errors.Join(err, cfg.Registry.EndClearing(ctx, e.Ref()))
+	}
 	if err := cfg.DB.ClearFields(ctx, t, e.Month, e.ID, t.Anonymise.Fields); err != nil {
 		return err
 	}
@@ -251,13 +260,16 @@ func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {
 		return err
 	}
-	if err := cfg.Registry.EndClearing(ctx, e.Ref()); err != nil {
-		return err
-	}
 	cfg.Crash("janitor.before-anonymised")
-	if err := cfg.Registry.MarkAnonymised(ctx, e, t.Anonymise.Fields, now); err != nil {
+	if err := cfg.Registry.MarkAnonymised(ctx, e.Ref(), t.Anonymise.Fields, now); err != nil {
 		return err
 	}
 	cfg.Hooks.anonymised(e.Ref(), t.Anonymise.Fields)
 	return nil
+}
+
+// sameFields says whether a topic is still declared so that a shard's fields, the same ones, are to be cleared.
+func (j *Janitor) sameFields(ctx context.Context, t *schemas.Topic, e *registry.Shard, now time.Time) (bool, error) {
+	fresh, err := j.cfg.Registry.Topic(ctx, t.Name)
+	return err == nil && e.NextStep(&fresh, now) == registry.AnonymiseIt && slices.Equal(fresh.Anonymise.Fields, t.Anonymise.Fields), err
 }
