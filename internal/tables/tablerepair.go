@@ -153,13 +153,13 @@ func (db *DB) Twins(ctx context.Context, ref schemas.ShardRef, rows string) (map
 // one, between two positions (above lo, up to hi). A new partition is written
 // beside the table and takes the old one's place in one step, so a crash leaves
 // it done or not done. Rows inserted meanwhile would be lost with the old
-// partition: when the count has changed by the time the new one is ready, it is
+// partition, and fields cleared meanwhile be back: when its rows have changed by the time the new one is ready, it is
 // written again, until ctx ends. After dropTries of them the answer is ErrHeadMoved.
 func (db *DB) DropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) error {
 	return whileMoved(dropTries, func() error { return db.dropCopies(ctx, ref, lo, hi) })
 }
 
-// whileMoved calls f again, so many times in all, while rows come that it did not see.
+// whileMoved calls f again, so many times in all, while rows come or change that it did not see.
 func whileMoved(tries int, f func() error) (err error) {
 	for range tries {
 		if err = f(); !errors.Is(err, ErrHeadMoved) {
@@ -173,9 +173,27 @@ func whileMoved(tries int, f func() error) (err error) {
 const dropTries = 10
 
 func (db *DB) dropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) error {
-	fail := func(err error) error {
+	err := db.rewrite(ctx, ref, func(table, beside, where string) error {
+		const plain = " SETTINGS deduplicate_insert = 'disable'"
+		for _, q := range []string{
+			fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s AND NOT (pos > %d AND pos <= %d)"+plain, beside, table, where, lo, hi),
+			fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s AND pos > %d AND pos <= %d LIMIT 1 BY sipHash128(*)"+plain, beside, table, where, lo, hi),
+		} {
+			if err := db.conn.Exec(ctx, q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, ref, Refusal(err))
 	}
+	return nil
+}
+
+// rewrite has a shard's partition replaced by what fill writes into a table of its own, from the rows of the shard. ErrHeadMoved: these
+// changed meanwhile, and nothing was replaced.
+func (db *DB) rewrite(ctx context.Context, ref schemas.ShardRef, fill func(table, beside, where string) error) error {
 	table := sql.QuotedTable(db.Database, ref.Topic)
 	beside := sql.QuotedTable(db.Database, secondTable(ref.Topic, ref.ID))
 	where := fmt.Sprintf("month = %d AND shard = %d", uint32(ref.Month), uint64(ref.ID))
@@ -183,7 +201,7 @@ func (db *DB) dropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 	// What an earlier run left behind when it was killed goes first.
 	for _, q := range []string{drop, "CREATE TABLE " + beside + " AS " + table} {
 		if err := db.conn.Exec(ctx, q); err != nil {
-			return fail(err)
+			return err
 		}
 	}
 	defer func() {
@@ -191,30 +209,26 @@ func (db *DB) dropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 		defer cancel()
 		_ = db.conn.Exec(end, drop) // a later run drops it
 	}()
-	_, before, err := db.HeadRows(ctx, ref)
+	// Over all rows, whatever their parts: an update leaves their count as it is, and a merge changes nothing.
+	contents := func() (sum string, err error) {
+		err = db.conn.QueryRow(ctx, fmt.Sprintf("SELECT toString((count(), sum(sipHash64(*)))) FROM %s WHERE %s", table, where)).Scan(&sum)
+		return sum, err
+	}
+	before, err := contents()
 	if err != nil {
 		return err
 	}
-	const plain = " SETTINGS deduplicate_insert = 'disable'"
-	for _, q := range []string{
-		fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s AND NOT (pos > %d AND pos <= %d)"+plain, beside, table, where, lo, hi),
-		fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s AND pos > %d AND pos <= %d LIMIT 1 BY sipHash128(*)"+plain, beside, table, where, lo, hi),
-	} {
-		if err := db.conn.Exec(ctx, q); err != nil {
-			return fail(err)
-		}
+	if err := fill(table, beside, where); err != nil {
+		return err
 	}
-	_, after, err := db.HeadRows(ctx, ref)
+	after, err := contents()
 	switch {
 	case err != nil:
 		return err
 	case after != before:
-		return fail(ErrHeadMoved)
+		return ErrHeadMoved
 	}
-	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", table, ref.PartitionID(), beside)); err != nil {
-		return fail(err)
-	}
-	return nil
+	return db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", table, ref.PartitionID(), beside))
 }
 
 // secondTable is where a shard is rewritten. No topic's name begins so.

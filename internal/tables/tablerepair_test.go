@@ -101,3 +101,37 @@ func TestDropCopiesBeginsAgain(t *testing.T) {
 		})
 	}
 }
+
+// A shard is not replaced where its rows changed since they were copied, also where there are as many: what was cleared meanwhile
+// would be back.
+func TestRewriteSeesUpdates(t *testing.T) {
+	t.Parallel()
+	db, srv, topic := openWith(t, schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}))
+	const shard = schemas.Shard(5)
+	ref := schemas.ShardRef{Topic: "app", Month: november, ID: shard}
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: shard, Frames: framesAt(t, &topic, 1, frameOf(t, &topic, 100))}); err != nil {
+		t.Fatal(err)
+	}
+	table := sql.QuotedTable(srv.Database, "app")
+	want := hashOf(t, db, table)
+	filled := func(then func() error) error {
+		return db.rewrite(t.Context(), ref, func(table, beside, where string) error {
+			if err := db.Conn().Exec(t.Context(), "INSERT INTO "+beside+" SELECT * FROM "+table+" WHERE "+where); err != nil {
+				return err
+			}
+			return then()
+		})
+	}
+	merged := func() error { return db.Conn().Exec(t.Context(), "OPTIMIZE TABLE "+table+" FINAL") }
+	if err := filled(merged); err != nil || hashOf(t, db, table) != want {
+		t.Errorf("parts were merged meanwhile: %v", err)
+	}
+	cleared := func() error { return db.ClearFields(t.Context(), &topic, november, shard, []string{"n"}) }
+	if err := filled(cleared); !errors.Is(err, ErrHeadMoved) {
+		t.Errorf("fields were cleared meanwhile: %v, want ErrHeadMoved", err)
+	}
+	var left uint64
+	if err := db.Conn().QueryRow(t.Context(), "SELECT countIf(n != 0) FROM "+table).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d rows have the cleared field again (%v)", left, err)
+	}
+}
