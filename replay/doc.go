@@ -65,7 +65,7 @@
 // # Failures
 //
 // What the caller got wrong wraps schemas.ErrRequest. A position that is in neither
-// source is ErrLost with the range. A cursor that another run moved is
+// source is ErrLost with the range, also where it was lost while the job ran. A cursor that another run moved is
 // registry.ErrConflict. All buffers are bounded in bytes (see maxAhead); a merge
 // that would need more is ErrTooWide. Every wait ends with the context.
 package replay

@@ -36,13 +36,9 @@ type group struct{ pos, rows uint64 }
 // SHARDS does not have any more. A position without such rows gives no unit: they were
 // erased, or are not the job's. What is in neither place is ErrLost (absent.go).
 func (j *Job) readStored(ctx context.Context, s *shard, from, upTo uint64, b brought, f func(*unit) error) error {
-	head, err := j.head(ctx, s, upTo)
-	if err != nil {
+	there := func() error { return j.checkStored(ctx, s, from, upTo) }
+	if err := there(); err != nil {
 		return err
-	}
-	if head < upTo {
-		return fmt.Errorf("%w: %d to %d of %s are neither in %s nor in ClickHouse; run `almanac verify %s`",
-			ErrLost, max(from, head+1), upTo, s.Name(), schemas.StreamShards, s.Topic)
 	}
 	if err := j.checkAbsent(ctx, s, from, upTo, b); err != nil {
 		return err
@@ -51,17 +47,40 @@ func (j *Job) readStored(ctx context.Context, s *shard, from, upTo uint64, b bro
 	if err != nil {
 		return err
 	}
-	for after := from - 1; after < upTo; {
-		groups, err := j.groups(ctx, s, cond, params, after, upTo)
+	return eachWindow(from-1, upTo,
+		func(after uint64) ([]group, error) { return j.groups(ctx, s, cond, params, after, upTo) }, there,
+		func(after uint64, groups []group) error {
+			return j.readGroups(ctx, s, cond, params, after, groups, f)
+		})
+}
+
+// eachWindow reads the positions after one, up to upTo, window by window. A window passes over positions without rows, and so it is
+// asked after each list whether the shard is there still: a table that is emptied lists none.
+func eachWindow(after, upTo uint64, list func(after uint64) ([]group, error), there func() error, read func(after uint64, groups []group) error) error {
+	for after < upTo {
+		groups, err := list(after)
+		if err == nil {
+			err = there()
+		}
 		if err != nil || len(groups) == 0 {
 			return err
 		}
-		if err := j.readGroups(ctx, s, cond, params, after, groups, f); err != nil {
+		if err := read(after, groups); err != nil {
 			return err
 		}
 		after = groups[len(groups)-1].pos
 	}
 	return nil
+}
+
+// checkStored refuses positions up to upTo that were not stored, or are lost since.
+func (j *Job) checkStored(ctx context.Context, s *shard, from, upTo uint64) error {
+	head, err := j.head(ctx, s, upTo)
+	if err == nil && head < upTo {
+		err = fmt.Errorf("%w: %d to %d of %s are neither in %s nor in ClickHouse; run `almanac verify %s`",
+			ErrLost, max(from, head+1), upTo, s.Name(), schemas.StreamShards, s.Topic)
+	}
+	return err
 }
 
 // head is up to where all of a shard was stored: where ClickHouse has rows of upTo or later, or what
