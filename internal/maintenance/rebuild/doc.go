@@ -48,12 +48,14 @@
 // A shard that an erasure or retention touched is copied and never inserted from
 // frames, which may still hold what is gone. What is erased while the fresh table
 // is filled shows in the check: the shard is copied again. A rebuild does not begin,
-// and does not swap, while an erasure is at work. One that is entered at the moment
+// and does not swap, while an erasure is at work or fields are cleared, nor where fields were cleared after the check
+// began: ErrBusy. An erasure that is entered at the moment
 // of the swap waits longer than the swap may take, and finds the fresh table.
 //
 // # Failures
 //
-// Counts that differ refuse the swap: ErrDiffers with the shard. The old table is
+// Counts that differ refuse the swap: ErrDiffers with the shard. So does a shard that the old table has no more, where
+// nothing says that it was dropped: the fresh table may have the only copy. The old table is
 // opened again and nothing has changed. Every call ends with its context. Ending it
 // while the table is frozen opens it again.
 package rebuild

@@ -74,6 +74,8 @@ type rebuild struct {
 	total   uint64
 	done    uint64
 	copied  map[schemas.Shard]time.Time // when a shard was last anonymised, as it was copied
+	// compared is when each was last anonymised as the tables were compared, cleared as quiet saw it last.
+	compared, cleared map[schemas.Shard]time.Time
 }
 
 // Before is the name of the old table, which no topic has either.
@@ -311,7 +313,7 @@ func (r *rebuild) mayInsert(id schemas.Shard) bool {
 	return known && !touched
 }
 
-// quiet refuses while an erasure is at work and when the topic was declared again,
+// quiet refuses while an erasure is at work or fields are cleared, and when the topic was declared again,
 // and notes which shards erasures and retention have touched.
 func (r *rebuild) quiet(ctx context.Context) error {
 	now, err := r.cfg.Registry.Topic(ctx, r.topic.Name)
@@ -339,10 +341,17 @@ func (r *rebuild) quiet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, t := range tallies {
+		if t.Clearing(time.Now()) {
+			return fmt.Errorf("%w: retention clears fields of %s; wait until it has, then run this again", ErrBusy, schemas.PublicShardName(t.Topic, t.Month, t.Shard))
+		}
+	}
+	// After the records: a clearing that has ended is in the entry with its mark's end.
 	entries, err := r.cfg.Registry.Shards(ctx, r.topic.Name, 0)
 	if err != nil {
 		return err
 	}
+	r.cleared = clearedAt(entries)
 	r.touched, r.gone = map[schemas.Shard]bool{}, map[schemas.Shard]bool{}
 	for _, e := range entries {
 		_, erased := tallies[e.ID]
@@ -351,6 +360,17 @@ func (r *rebuild) quiet(ctx context.Context) error {
 		r.gone[e.ID] = e.Gone()
 	}
 	return nil
+}
+
+// clearedAt is when each shard was last anonymised.
+func clearedAt(entries []registry.Shard) map[schemas.Shard]time.Time {
+	out := map[schemas.Shard]time.Time{}
+	for i := range entries {
+		if at := entries[i].AnonymisedAt; !at.IsZero() {
+			out[entries[i].ID] = at
+		}
+	}
+	return out
 }
 
 // keep gives the old table, which has the fresh one's name after the swap, a name

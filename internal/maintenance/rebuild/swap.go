@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -43,6 +45,9 @@ func (r *rebuild) swap(ctx context.Context) (err error) {
 	// An erasure entered from here on waits registry.LedgerStaleness before it acts.
 	if err := r.quiet(frozen); err != nil {
 		return r.open(ctx, err)
+	}
+	if !maps.EqualFunc(r.cleared, r.compared, time.Time.Equal) {
+		return r.open(ctx, fmt.Errorf("%w: retention cleared fields of topic %q while its tables were compared; run this again", ErrBusy, r.topic.Name))
 	}
 	if err := ctx.Err(); err != nil {
 		return r.open(ctx, err)
@@ -130,6 +135,7 @@ func (r *rebuild) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.compared = clearedAt(slices.Collect(maps.Values(entries)))
 	r.res.Rows = 0
 	for id, c := range old {
 		stale := !entries[id].AnonymisedAt.Equal(r.copied[id]) && !entries[id].AnonymisedAt.IsZero()
@@ -147,10 +153,15 @@ func (r *rebuild) complete(ctx context.Context) error {
 		r.res.Rows += fresh[id].Rows
 	}
 	for id, c := range fresh {
-		if _, ok := old[id]; !ok { // dropped meanwhile
-			if err := r.cfg.DB.DropShard(ctx, schemas.ShardRef{Topic: r.fresh, Month: c.Month, ID: id}); err != nil {
-				return err
-			}
+		if _, ok := old[id]; ok {
+			continue
+		}
+		if e := entries[id]; !e.Gone() && !e.Emptied() {
+			return fmt.Errorf("rebuild: %w: the old table has nothing of %s any more, the fresh one %d rows of it up to position %d, and neither retention nor an erasure dropped it. These may be its only copy: nothing was changed; run `almanac verify %s`, and see what emptied the table before this is run again or with --abort",
+				ErrDiffers, schemas.PublicShardName(r.topic.Name, c.Month, id), c.Rows, c.Head, r.topic.Name)
+		}
+		if err := r.cfg.DB.DropShard(ctx, schemas.ShardRef{Topic: r.fresh, Month: c.Month, ID: id}); err != nil {
+			return err
 		}
 	}
 	return nil
