@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,4 +181,32 @@ func TestRepairLostCheckpoint(t *testing.T) {
 	e.stored("app", 25, 30*time.Second)
 	e.repaired(26)
 	e.whole("app", 25)
+}
+
+// A checkpoint that passes what ClickHouse had when it was planned is not written over a table that was emptied since.
+func TestRepairCheckpointOfAnEmptiedTable(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLaneTopic())
+	stopRouter, stopSink := e.router(), e.sink()
+	e.say(e.producer("app"), 20)
+	e.stored("app", 20, 30*time.Second)
+	stopSink()
+	stopRouter()
+	if err := e.shardsStream().Purge(t.Context(), jetstream.WithPurgeSubject(schemas.RoutedSubject("app", "0"))); err != nil {
+		t.Fatal(err)
+	}
+	plan := e.plan()
+	if !does(plan, repair.RestoreCheckpoint) {
+		t.Fatalf("the checkpoint is not restored: %+v", plan.Actions)
+	}
+	e.exec("TRUNCATE TABLE %s", e.table("app"))
+	if err := e.repairer().Apply(t.Context(), plan, func(*repair.Action, error) {}); !errors.Is(err, registry.ErrConflict) {
+		t.Errorf("over an emptied table: %v, want ErrConflict", err)
+	}
+	e.router()
+	e.sink()
+	e.stored("app", 20, 30*time.Second)
+	e.carryOut(e.plan())
+	e.repaired(20)
+	e.whole("app", 20)
 }

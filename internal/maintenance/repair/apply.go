@@ -184,9 +184,13 @@ func (r *Repairer) correct(ctx context.Context, a *Action) error {
 }
 
 // checkpoint leaves the shards whose next positions were given already, and then
-// writes the lane's checkpoint, under the expectation that no other process did meanwhile.
+// writes the lane's checkpoint, under the expectation that no other process did meanwhile,
+// and that ClickHouse still has what the checkpoint passes.
 func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 	l := a.lane
+	if err := r.stillStored(ctx, l); err != nil {
+		return err
+	}
 	for _, ref := range l.behind {
 		if err := r.leave(ctx, ref); err != nil {
 			return err
@@ -202,6 +206,30 @@ func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 		if err := r.completeEnd(ctx, ref); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// stillStored is a conflict where ClickHouse has less of a lane's shards than it had when the lane's checkpoint was planned, unless
+// retention or an erasure took it: the checkpoint passes what was there, and nothing would route it again.
+func (r *Repairer) stillStored(ctx context.Context, l *lostLane) error {
+	for ref, was := range l.heads {
+		head, err := r.db.Head(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if head >= was {
+			continue
+		}
+		e, err := r.reg.Shard(ctx, ref)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return err
+		}
+		if e.Gone() || e.Head(head) >= was {
+			continue
+		}
+		return fmt.Errorf("%w: ClickHouse had %s up to position %d when this was planned and has it up to %d; run `almanac repair` again",
+			registry.ErrConflict, schemas.PublicShardName(ref.Topic, ref.Month, ref.ID), was, head)
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ type lostLane struct {
 	// cut are shards that end early in SHARDS, those among them: what became of the
 	// frames behind is settled by the new checkpoint.
 	cut []schemas.ShardRef
+	// heads are up to where ClickHouse had the lane's shards as this was planned.
+	heads map[schemas.ShardRef]uint64
 	// known is how far the lane had been routed, where EVENTS is not what the lane saw: the
 	// checkpoint that is there, or the registry's copy where SHARDS lost its end too (both).
 	// lost are the frames up to there that neither the streams nor ClickHouse have.

@@ -34,6 +34,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		cp.Source, cp.Digest, cp.Stored, cp.At, cp.Era = k.Source, k.Digest, k.Stored, k.At, k.Era
 	}
 	cp.Windows, cp.Tails, l.held = slices.Clone(have.Windows), nil, map[number]bool{}
+	l.heads = map[schemas.ShardRef]uint64{}
 	cp.Frames, cp.Rows = 0, 0
 	kept := int64(0)                             // rows that no checkpoint counts
 	lostFrames, lostRows := uint64(0), uint64(0) // of those that the checkpoint counts
@@ -52,6 +53,9 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		}
 		cp.Frames += t.end(ref.ID)
 		e := t.entries[ref.ID]
+		if head := t.counts[ref.ID].Head; head > 0 && !e.Gone() {
+			l.heads[ref] = head
+		}
 		if e.Gone() && len(c) == 0 {
 			cp.Rows += e.DroppedRows
 		}
