@@ -88,13 +88,17 @@ func twice(diffs int) (first, again []meter.Diff) {
 
 // tomorrow is a janitor of the day after: a shard stays on its first day. With keepFrom the topic
 // keeps what came some days before that time, and nothing older.
-func (e *env) tomorrow(topic schemas.Topic, keepFrom time.Time) *retention.Janitor {
+func (e *env) tomorrow(topic schemas.Topic, keepFrom time.Time, change ...func(*retention.Config)) *retention.Janitor {
 	e.t.Helper()
 	tomorrow := time.Now().Add(25 * time.Hour)
 	topic.KeepDays = 10 + int(tomorrow.Sub(keepFrom)/(24*time.Hour)) // a router takes no event that is past its time
 	e.apply(topic)
 	nc := e.connect()
-	j, err := retention.New(e.t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: func() time.Time { return tomorrow }})
+	cfg := retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: func() time.Time { return tomorrow }}
+	for _, c := range change {
+		c(&cfg)
+	}
+	j, err := retention.New(e.t.Context(), nc, cfg)
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -115,4 +116,36 @@ func TestMeterKeptForItsLostRows(t *testing.T) {
 		return nil
 	})
 	e.lifeBills("repaired and dropped", "usage", diffs, sameName)
+}
+
+// Rows of a meter that are lost after all was seen to be summed, and before they are counted to be dropped, hold retention up: a
+// shard that was dropped with none would be taken for one that an erasure emptied.
+func TestMeterLosesRowsAsItIsDropped(t *testing.T) {
+	t.Parallel()
+	topic := dozensOf(t, kinds.Meter, "usage")
+	e := start(t, topic)
+	e.router()
+	stopSink := e.sink(func(c *sinkConfig) { c.Retention.Now = func() time.Time { return lifeMonth } })
+	e.rollups()
+	e.frames("usage", lifeDiffs(0, 30, 5))
+	e.finalUsage("usage")
+	e.derived("usage")
+	closed := e.closed("usage", time.Minute)[0]
+	stopSink()
+	lost := false
+	j := e.tomorrow(topic, time.Now(), func(c *retention.Config) {
+		c.Crash = func(point string) {
+			if point == "janitor.derived" && !lost {
+				lost = true
+				e.exec("TRUNCATE TABLE %s", e.table("usage"))
+			}
+		}
+	})
+	err := j.Round(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "ClickHouse lost rows") || !lost {
+		t.Errorf("rows were lost: %t, and the round says %v", lost, err)
+	}
+	if s, err := e.reg.Shard(t.Context(), closed.Ref()); err != nil || s.Status != registry.Closed {
+		t.Errorf("%+v (%v)", s, err)
+	}
 }

@@ -38,7 +38,7 @@
 // Readers pass over what is marked, sinks go by the floor, and while rows are there
 // no reader takes the frames for fresh ones. Each step may be done again: by the
 // next janitor after a crash, or by two at once. Clearing is the same without a
-// mark at its beginning: rows, then frames, then the entry. A sink that stalled
+// mark at its beginning: rows, then frames, then the entry, which tells it as erasures are let go on. A sink that stalled
 // with frames in its hands may store them again after a drop, for ClickHouse
 // forgets a partition's tokens with it. Each round looks at what is dropped, and at
 // the closed shards that an erasure dropped whole.
@@ -47,7 +47,8 @@
 //
 // # Who is authoritative
 //
-// The registry's entry says which step comes next. The time is the NATS server's or
+// The registry's entry says which step comes next. Whether it is due is asked again right before it: a shard is marked
+// dropping in one step with the descriptor as it was read (registry.MarkPast), and fields are cleared where they still are to be. The time is the NATS server's or
 // this machine's, whichever is earlier: a clock that runs ahead must not drop events.
 // What may be purged is what ClickHouse has, compared with the frame at the head.
 //
