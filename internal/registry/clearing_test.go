@@ -44,3 +44,26 @@ func TestClearing(t *testing.T) {
 		t.Errorf("below a pending erasure: %t, %v", began, err)
 	}
 }
+
+// That fields are cleared is said in one step with the end of their clearing, also by the second of two that cleared them.
+func TestMarkAnonymisedEndsTheClearing(t *testing.T) {
+	t.Parallel()
+	r, ctx, s := placed(t, 0)
+	for i, want := range []time.Time{noon, noon, noon.Add(2)} {
+		if began, err := r.BeginClearing(ctx, s.Ref(), noon.Add(time.Duration(i))); err != nil || !began {
+			t.Fatal(began, err)
+		}
+		fields := []string{"user_id"}
+		if i == 2 {
+			fields = []string{"level"}
+		}
+		if err := r.MarkAnonymised(ctx, s.Ref(), fields, noon.Add(time.Duration(i))); err != nil {
+			t.Fatal(err)
+		}
+		record, err := r.ErasureRecord(ctx, s.Ref())
+		now, shardErr := r.Shard(ctx, s.Ref())
+		if err != nil || shardErr != nil || !record.ClearingAt.IsZero() || !now.AnonymisedAt.Equal(want) {
+			t.Errorf("the record is %+v (%v), the entry %+v (%v)", record, err, now, shardErr)
+		}
+	}
+}
