@@ -45,7 +45,7 @@ func (r *run) read(ctx context.Context) (whole bool, err error) {
 		return false, err
 	}
 	if r.known.Seq > 0 {
-		if len(erasures) != r.erasures { // what was counted may be meant
+		if meant(erasures) != r.erasures { // what was counted may be meant
 			return false, errStale
 		}
 		if _, again, err := streams.GivenAgain(ctx, r.e.js, schemas.StreamShards, r.known); err != nil || again {
@@ -55,7 +55,7 @@ func (r *run) read(ctx context.Context) (whole bool, err error) {
 			return false, err
 		}
 	}
-	r.erasures = len(erasures)
+	r.erasures = meant(erasures)
 	left := maxFrames
 	var reader frame.Reader
 	err = streams.Gather(ctx, r.e.js, schemas.StreamShards, schemas.ShardsFilter(r.topic.Name), r.at, func() int { return left }, func(msg *streams.Message) (bool, error) {

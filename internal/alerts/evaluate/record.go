@@ -9,7 +9,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/metric"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query/prometheus/expr"
@@ -153,17 +153,20 @@ type recorder struct {
 	agreed string // the erasures that all who read know of
 }
 
-// erasures names the erasures of the topic. One that is entered means what was accepted before alone, so who is erased must not be
+// erasures names the erasures of the topic, with their fences. One that is entered means what was accepted before alone, so who is erased must not be
 // written again from what was read, or recorded, earlier.
 func (w *recorder) erasures(ctx context.Context) (string, error) {
 	all, err := w.e.cfg.Registry.Ledger(ctx, w.topic)
-	ids := make([]string, len(all))
-	for i := range all {
-		ids[i] = all[i].ID
+	return meant(all), err
+}
+
+// meant names what erasures mean of the messages of EVENTS: a fence is raised once, after its entry.
+func meant(all ledger.Erasures) string {
+	h := sha256.New()
+	for i := range all { // in the order of their fences
+		_, _ = fmt.Fprintln(h, all[i].ID, all[i].Fence)
 	}
-	slices.Sort(ids)
-	sum := sha256.Sum256([]byte(strings.Join(ids, " ")))
-	return hex.EncodeToString(sum[:]), err
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // unseen notes the series of an instant. It is an error where a rule before wrote one of them.
@@ -226,8 +229,9 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 		err := w.write(ctx, all)
 		if errors.Is(err, context.DeadlineExceeded) { // the stream is full or away; what is refused holds up its own rule alone
 			w.failed = err
+			w.close() // before the ledger is read: what is stored later could be of who is erased meanwhile
 		}
-		if err = errors.Join(err, w.still(ctx, erased, "what was recorded just then may be of who was erased: erase them once more")); err != nil {
+		if err = errors.Join(err, w.still(ctx, erased, w.again())); err != nil {
 			return err
 		}
 	}
@@ -254,6 +258,11 @@ func (w *recorder) still(ctx context.Context, erased, so string) error {
 		err = fmt.Errorf("an erasure was entered meanwhile: %s", so)
 	}
 	return err
+}
+
+// again is what to do where samples were written while an erasure was entered.
+func (w *recorder) again() string {
+	return fmt.Sprintf("what was recorded may be of whom it names (`almanac erase ls %s`). Once it has ended: `almanac erase %[1]s --user NAME --yes`", w.topic)
 }
 
 // recorded asks for what a rule that records has at an instant.
@@ -323,6 +332,7 @@ func (w *recorder) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = w.p.Close(ctx)
+	w.p = nil
 }
 
 // tried are series that a try would have recorded, by their rule and labels.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/schemas"
@@ -187,6 +189,61 @@ func TestErasedIsNotRecordedAgain(t *testing.T) {
 	// The same labels, known under the erasures of now, are ended.
 	if all, err := points(rr.rule, recorded{}, recorded{of.String(): {of, 1}}, at); err != nil || len(all) != 1 || all[0].UserID != "ada" {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestRecordedWhileAnErasureIsEntered holds that what a rule records of a person between the fence of an erasure and its entry goes too, and
+// that the rule says what to do where the erasure is entered while it writes.
+func TestRecordedWhileAnErasureIsEntered(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopicOf(kinds.Metric, "metrics"))
+	e := g.evaluator(nil)
+	at := time.Now().Truncate(time.Second).Add(-time.Minute)
+	instant := func() *answer {
+		rule := &alerts.Rule{Record: "m", Expr: `vector(1)`, Topic: "metrics", Labels: map[string]string{"user_id": "ada"}}
+		at = at.Add(time.Second)
+		return &answer{rr: &ruleRun{bound: bound{group: &alerts.Group{Name: "g"}, rule: rule}}, at: at.UnixNano()}
+	}
+	w := recorder{e: e, topic: "metrics"}
+	t.Cleanup(w.close)
+	records := func() (string, error) {
+		a := instant()
+		a.erased, _ = w.erasures(g.ctx)
+		err := w.record(g.ctx, a)
+		return a.erased, err
+	}
+	x, err := erasure.New(g.ctx, erasure.Config{Registry: g.reg, Reader: g.reader(), DB: g.db, Within: longestWait, Crash: func(at string) {
+		if at == "erase.fenced" {
+			if _, err := records(); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := records()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := x.Start(g.ctx, erasure.Request{Topic: "metrics", Users: []string{"ada"}})
+	if err == nil {
+		job, err = x.Run(g.ctx, job.Topic, job.ID)
+	}
+	if err != nil || job.Rows != 2 {
+		t.Errorf("%d samples of her went, want both: %v", job.Rows, err)
+	}
+	if err := w.still(g.ctx, before, w.again()); err == nil || !strings.Contains(failure(err), "`almanac erase metrics --user NAME --yes`") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// TestMeant holds that an erasure whose fence is raised is another for who goes by it.
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	one, raised := ledger.Erasures{{ID: "a", Fence: 5}}, ledger.Erasures{{ID: "a", Fence: 6}}
+	if meant(one) == meant(raised) || meant(one) == meant(nil) || meant(one) != meant(ledger.Erasures{{ID: "a", Fence: 5, State: ledger.Erased}}) {
+		t.Error("two ledgers are one, or one is two")
 	}
 }
 

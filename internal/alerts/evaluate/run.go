@@ -33,9 +33,9 @@ type run struct {
 	where []*filtered
 	// at is the sequence of SHARDS from which is read on.
 	at uint64
-	// known is the last message that was read, and erasures how many the ledger had.
+	// known is the last message that was read, and erasures what the ledger's meant then.
 	known    schemas.Source
-	erasures int
+	erasures string
 	// tried, when not nil, has transitions that are made, of a run that commits nothing.
 	tried *[]decide.Notice
 	// would has what it would have recorded.

@@ -9,6 +9,9 @@
 // is kept, also where EVENTS lost its end since and gives sequences below the fence
 // again. Where the server's clock was set back, an erasure that is entered before the
 // clock reaches its old time again does not mean what was stored with later times.
+// Start reads the end of EVENTS once more when the entry is in, and raises the fence to it. So a program that writes
+// what it read, as rules that record do, and finds no entry afterwards, wrote below the fence. One that finds an
+// entry, or another fence, may have written above it.
 //
 //	Start           Run: settle                      Run: sweep                    Run
 //	 ────▶ settling ────────────▶ erasing: shard after shard, counted, taken, booked ───▶ erased
@@ -75,6 +78,7 @@
 // # Crash points
 //
 //	killed                              what is left                     resumed by
+//	after the entry, before the fence   entry, settling                  Run; what was accepted between the two is kept
 //	after Start                         entry, settling                  Run, from settle
 //	settled, before the intent          entry, erasing                   Run, counting again
 //	after the intent or the floor       numbers, all rows                finish: deletes, rewrites, books

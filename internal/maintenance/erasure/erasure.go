@@ -108,13 +108,12 @@ func (x *Eraser) Start(ctx context.Context, req Request) (ledger.Erasure, error)
 	if e.Tails, err = x.growing(ctx, e.Topic); err != nil {
 		return e, err
 	}
-	source := cmp.Or(e.Front, schemas.StreamEvents)
-	info, err := streams.Info(ctx, x.js, source)
+	end, err := x.end(ctx, &e)
 	if err != nil {
-		return e, fmt.Errorf("erase: %s: %w", source, err)
+		return e, err
 	}
-	end := streams.EndOf(info)
 	e.Fence, e.FenceTime = end.Seq, end.Stored
+	x.crash("erase.fenced")
 	if e.Front != "" {
 		e.Cond = fmt.Sprintf("`%s` <= %d AND (%s)", kinds.ColSeq, e.Fence, e.Cond)
 	}
@@ -122,9 +121,41 @@ func (x *Eraser) Start(ctx context.Context, req Request) (ledger.Erasure, error)
 	if e, err = x.cfg.Registry.Enter(ctx, e); err != nil {
 		return e, err
 	}
+	if e, err = x.raise(ctx, e); err != nil {
+		return e, fmt.Errorf("erasure %s is entered, and may not mean what was accepted at that moment: `almanac erase resume %s` carries it out, and the same erasure once more takes the rest: %w", e.ID, e.ID, err)
+	}
 	x.crash("erase.entered")
 	x.noteEarly(ctx, &e)
 	return e, nil
+}
+
+// end is the last message of the stream that the erasure's events come from.
+func (x *Eraser) end(ctx context.Context, e *ledger.Erasure) (schemas.Source, error) {
+	source := cmp.Or(e.Front, schemas.StreamEvents)
+	info, err := streams.Info(ctx, x.js, source)
+	if err != nil {
+		return schemas.Source{}, fmt.Errorf("erase: %s: %w", source, err)
+	}
+	return streams.EndOf(info), nil
+}
+
+// raise moves the fence to the end of EVENTS once the erasure is entered. Who writes what it read, and looks in the ledger afterwards, either
+// finds the entry there or was accepted up to the fence.
+func (x *Eraser) raise(ctx context.Context, e ledger.Erasure) (ledger.Erasure, error) {
+	if e.Front != "" { // nothing that is read is written into a front, and the condition has its fence
+		return e, nil
+	}
+	end, err := x.end(ctx, &e)
+	if err != nil || end.Seq <= e.Fence {
+		return e, err
+	}
+	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
+		if now.State != ledger.Waiting || end.Seq <= now.Fence {
+			return false
+		}
+		now.Fence, now.FenceTime = end.Seq, end.Stored
+		return true
+	})
 }
 
 // newID is a name people can sort and say: the day, and six random digits.

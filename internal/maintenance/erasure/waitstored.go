@@ -22,8 +22,12 @@ func (x *Eraser) waitStored(ctx context.Context, e ledger.Erasure) (ledger.Erasu
 	if err := backoff.Sleep(ctx, min(registry.LedgerStaleness, time.Until(e.CreatedAt.Add(registry.LedgerStaleness)))); err != nil {
 		return e, err
 	}
-	told := time.Time{}
-	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), x.cfg.Within, func(pending uint64) {
+	e, err := x.cfg.Registry.Erasure(ctx, e.Topic, e.ID) // its fence may have been raised since
+	if err != nil || e.State != ledger.Waiting {
+		return e, err
+	}
+	told, fence := time.Time{}, e.UpTo()
+	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, fence, x.cfg.Within, func(pending uint64) {
 		if time.Since(told) >= waitStep {
 			told = time.Now()
 			x.progress(Progress{State: ledger.Waiting, Pending: pending})
@@ -42,14 +46,19 @@ func (x *Eraser) waitStored(ctx context.Context, e ledger.Erasure) (ledger.Erasu
 	if err != nil {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
-		if now.State != ledger.Waiting {
-			return false // another process was faster: its bounds hold
+	raised := false
+	e, err = x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
+		if raised = now.State == ledger.Waiting && now.UpTo() != fence; raised || now.State != ledger.Waiting {
+			return false // of several processes the first was faster: its bounds hold
 		}
 		maps.Copy(bounds, now.Bounds)
 		now.State, now.StoredAt, now.Bounds, now.Tails = ledger.Erasing, time.Now().UTC(), bounds, nil
 		return true
 	})
+	if err != nil || !raised {
+		return e, err
+	}
+	return x.waitStored(ctx, e)
 }
 
 // growing are the last positions of a topic's shards that may still grow.

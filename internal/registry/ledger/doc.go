@@ -10,7 +10,8 @@
 //	ErasureRecord  what erasures took from one shard: Cuts of rows, Spans of purged positions
 //
 // The fence is the last sequence of EVENTS, or of the topic's front, when the erasure was
-// entered, and that moment by the server's clock. An erasure means the messages up to its fence (schemas.Source.UpTo). A
+// entered, and that moment by the server's clock. It is raised once, right after the entry is in
+// (package erasure), and stays. An erasure means the messages up to its fence (schemas.Source.UpTo). A
 // sequence below the fence that EVENTS gave again after a cut was stored later. So it is not
 // meant.
 //

@@ -42,7 +42,7 @@ type Erasure struct {
 	Cond   string            `json:"cond"`
 	Params map[string]string `json:"params,omitempty"`
 	Schema int               `json:"schema"`
-	// Fence is the last sequence of EVENTS when the entry was written: what was
+	// Fence is the last sequence of EVENTS just after the entry was written: what was
 	// accepted later is not meant.
 	Fence uint64 `json:"fence"`
 	// FenceTime is when EVENTS had that sequence, unix ns by the server's clock: what
