@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ const (
 	// storedStall is how long is waited for what is accepted and not stored while nothing moves, storedTime how long at most.
 	storedStall = 15 * time.Second
 	storedTime  = 20 * time.Second
-	// batchTime bounds the rules of a topic that are asked at once. Those that are left are due again at their next instant.
+	// batchTime bounds the rules of a topic that are asked at once. With those that are left over the next ones begin.
 	batchTime = 2 * time.Minute
 	// maxFailureBytes bounds why a rule was not evaluated, as it is kept, and maxFailuresBytes all such texts of a topic.
 	maxFailureBytes  = 200
@@ -47,12 +48,7 @@ func (r *run) ask(upTo int64) {
 	if r.answers != nil {
 		return // the last ones are under way
 	}
-	var due []answer
-	for _, rr := range r.rules {
-		if at := rr.due(upTo); at > 0 {
-			due = append(due, answer{rr: rr, at: at, before: rr.recorded, erased: rr.erased})
-		}
-	}
+	due := r.due(upTo)
 	if len(due) == 0 {
 		return
 	}
@@ -63,6 +59,17 @@ func (r *run) ask(upTo int64) {
 		known[i] = due[i].rr.known()
 	}
 	r.e.asking.Go(func() { answers <- r.e.answer(r.life, r.topic.Name, due, known) })
+}
+
+// due are the rules that have an instant up to a time, those first that were left over.
+func (r *run) due(upTo int64) (all []answer) {
+	for i := range r.rules {
+		rr := r.rules[(r.first+i)%len(r.rules)]
+		if at := rr.due(upTo); at > 0 {
+			all = append(all, answer{rr: rr, at: at, before: rr.recorded, erased: rr.erased})
+		}
+	}
+	return all
 }
 
 // due is the last instant of a rule up to a time, where it was not evaluated there; 0: none.
@@ -98,14 +105,31 @@ func (e *Evaluator) answer(ctx context.Context, topic string, due []answer, know
 	err := e.waitStored(ctx, topic, false)
 	w := recorder{e: e, topic: topic}
 	defer w.close()
-	for i := range due {
-		if due[i].err = err; err == nil {
-			began := time.Now()
-			due[i].err = e.one(ctx, &w, &due[i], known[i])
-			due[i].took = time.Since(began)
+	inTurn(ctx, due, func(i int) error {
+		if err != nil {
+			return err
 		}
-	}
+		return e.one(ctx, &w, &due[i], known[i])
+	})
 	return due
+}
+
+// errLeft: the time of a batch was over before a rule had its answer.
+var errLeft = fmt.Errorf("the topic's rules took %s together, and this one was left over: the next evaluation begins with those. Make their intervals longer, or their expressions cheaper", batchTime)
+
+// inTurn asks for one rule after the other until ctx ends. Those without an answer by then are left over.
+func inTurn(ctx context.Context, due []answer, ask func(i int) error) {
+	for i := range due {
+		began := time.Now()
+		due[i].err = errLeft
+		if ctx.Err() == nil {
+			due[i].err = ask(i)
+		}
+		if due[i].err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			due[i].err = errLeft
+		}
+		due[i].took = time.Since(began)
+	}
 }
 
 // one asks for a rule at its instant, once it can read what those before it recorded.
@@ -145,7 +169,10 @@ func (r *run) answered(ctx context.Context) error {
 	default:
 		return nil
 	}
-	r.answers = nil
+	r.answers, r.first = nil, 0
+	if i := slices.IndexFunc(all, func(a answer) bool { return errors.Is(a.err, errLeft) }); i >= 0 {
+		r.first = slices.Index(r.rules, all[i].rr)
+	}
 	for i := range all {
 		if err := r.resolve(ctx, &all[i]); err != nil {
 			return err
@@ -158,6 +185,9 @@ func (r *run) answered(ctx context.Context) error {
 func (r *run) resolve(ctx context.Context, a *answer) error {
 	rr, was := a.rr, a.rr.asked.Error
 	rr.asked = decide.Asked{At: a.at, Took: int64(a.took), Recorded: a.wrote}
+	if a.now != nil { // also of a write that failed
+		rr.recorded, rr.erased = a.now, a.erased
+	}
 	if a.err != nil {
 		if rr.asked.Error = failure(a.err); rr.asked.Error != was {
 			r.e.cfg.Hooks.Fault(r.topic.Name, fmt.Errorf("group %q, rule %q could not be evaluated at %s, and %s: %w", rr.group.Name, rr.rule.Title(), time.Unix(0, a.at).UTC().Format(time.RFC3339), rr.without(), a.err))
@@ -165,7 +195,7 @@ func (r *run) resolve(ctx context.Context, a *answer) error {
 		return nil
 	}
 	if rr.rule.Record != "" {
-		rr.recorded, rr.erased = a.now, a.erased
+		rr.recorded, rr.erased = a.now, a.erased // nil where they are too many
 		return nil
 	}
 	made := rr.decided(r.topic.Name, a)

@@ -63,6 +63,8 @@ type Evaluator struct {
 
 	mu   sync.Mutex
 	runs map[string]*run
+	// last is what rules recorded whose run ended before it was loaded again: by topic, and by the key of the rule.
+	last map[string]map[string]lastRecorded
 	// roundTime is the bound of that name, or what a test says.
 	roundTime time.Duration
 
@@ -112,7 +114,7 @@ func New(cfg Config) (*Evaluator, error) {
 		return nil, err
 	}
 	return &Evaluator{
-		cfg: cfg, js: js, runs: map[string]*run{}, metrics: prometheus.New(cfg.Reader), usage: usage.New(cfg.Reader), turns: make(chan struct{}, maxAsking), roundTime: roundTime,
+		cfg: cfg, js: js, runs: map[string]*run{}, last: map[string]map[string]lastRecorded{}, metrics: prometheus.New(cfg.Reader), usage: usage.New(cfg.Reader), turns: make(chan struct{}, maxAsking), roundTime: roundTime,
 	}, nil
 }
 
@@ -179,7 +181,7 @@ func (e *Evaluator) evaluate(ctx context.Context, topic string, rules []bound) e
 	if err == nil {
 		return nil
 	}
-	e.drop(topic)
+	e.unload(topic)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -205,12 +207,40 @@ func (e *Evaluator) run(topic string) *run {
 
 // drop forgets a topic's run: what it asks for ends.
 func (e *Evaluator) drop(topic string) {
+	e.unload(topic)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r := e.runs[topic]; r != nil {
-		r.end()
+	delete(e.last, topic)
+}
+
+// unload ends a topic's run, and remembers what its rules recorded until another is loaded.
+func (e *Evaluator) unload(topic string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.runs[topic]
+	if r == nil {
+		return
 	}
+	r.end()
 	delete(e.runs, topic)
+	last := map[string]lastRecorded{}
+	for _, rr := range r.rules {
+		if rr.recorded != nil {
+			last[rr.rule.AskedKey(rr.group.Name)] = rr.lastRecorded
+		}
+	}
+	e.last[topic] = last
+}
+
+// enter makes a run that is loaded the topic's. Rules that mean what they did go on from what they recorded.
+func (e *Evaluator) enter(topic string, r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, rr := range r.rules {
+		rr.lastRecorded = e.last[topic][rr.rule.AskedKey(rr.group.Name)]
+	}
+	delete(e.last, topic)
+	e.runs[topic] = r
 }
 
 // close ends all runs.
@@ -238,7 +268,7 @@ func (e *Evaluator) topic(life context.Context, topic string, rules []bound) err
 	}
 	r := e.run(topic)
 	if r != nil && r.sum != sum {
-		e.drop(topic)
+		e.unload(topic)
 	}
 	if r == nil || r.sum != sum {
 		if r, err = e.load(ctx, topic, rules); err != nil {
@@ -246,9 +276,7 @@ func (e *Evaluator) topic(life context.Context, topic string, rules []bound) err
 		}
 		r.sum = sum
 		r.life, r.end = context.WithCancel(life)
-		e.mu.Lock()
-		e.runs[topic] = r
-		e.mu.Unlock()
+		e.enter(topic, r)
 	}
 	return r.round(ctx)
 }

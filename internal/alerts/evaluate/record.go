@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 
@@ -40,6 +39,12 @@ const (
 // recorded are the series that a rule has at an instant, with their values, by the text of their labels.
 type recorded map[string]sampleOf
 
+// lastRecorded is what a rule recorded last, and what erasures of the topic meant then. A process that takes over does not know it.
+type lastRecorded struct {
+	recorded recorded
+	erased   string
+}
+
 // sampleOf is the value of a series. Its labels are without the metric's name.
 type sampleOf struct {
 	labels labels.Labels
@@ -48,29 +53,10 @@ type sampleOf struct {
 
 // recordedOf are the series of a result under the labels that a rule gives them.
 func recordedOf(all promql.Vector, r *alerts.Rule, limit int) (recorded, error) {
-	if err := within(len(all), limit); err != nil {
-		return nil, err
-	}
 	out := make(recorded, len(all))
-	for _, s := range all {
-		b := labels.NewBuilder(s.Metric).Del(model.MetricNameLabel)
-		for name, value := range r.Labels {
-			b.Set(name, value) // an empty one takes the label away
-		}
-		of := b.Labels()
-		text := of.String()
-		if err := fitsLabels(of, text); err != nil {
-			return nil, err
-		}
-		if s.H != nil {
-			return nil, errHistogram
-		}
-		if _, twice := out[text]; twice {
-			return nil, fmt.Errorf("the expression has two series %s under the labels that the rule gives them: sum them", text)
-		}
-		out[text] = sampleOf{of, s.F}
-	}
-	return out, nil
+	return out, eachSeries(all, limit, r.Labels, "under the labels that the rule gives them", func(text string, of labels.Labels, v float64) {
+		out[text] = sampleOf{of, v}
+	})
 }
 
 // ended are the series of the instant before that are gone.
@@ -81,6 +67,14 @@ func (now recorded) ended(before recorded) (gone []sampleOf) {
 		}
 	}
 	return gone
+}
+
+// with are the series of two instants. Of one that both have the value is that of now.
+func (now recorded) with(before recorded) recorded {
+	out := make(recorded, len(now)+len(before))
+	maps.Copy(out, before)
+	maps.Copy(out, now)
+	return out
 }
 
 // kept is what the next instant needs of this one: nothing where it is too much.
@@ -232,6 +226,7 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 			w.close() // before the ledger is read: what is stored later could be of who is erased meanwhile
 		}
 		if err = errors.Join(err, w.still(ctx, erased, w.again())); err != nil {
+			a.now, a.erased = now.with(before).kept(), erased // whatever was written of them ends with the others
 			return err
 		}
 	}

@@ -40,6 +40,8 @@ type run struct {
 	tried *[]decide.Notice
 	// would has what it would have recorded.
 	would tried
+	// first is the rule that is asked for first: one that was left over.
+	first int
 	// answers are of the rules that are being asked for; nil: none are. end ends that, for good.
 	answers chan []answer
 	life    context.Context //nolint:containedctx // of what outlives a round
@@ -58,9 +60,7 @@ type ruleRun struct {
 	// asked is how far the rule is evaluated, where its values are asked for, and values what its alerts had last.
 	asked  decide.Asked
 	values map[string]float64
-	// recorded is what the rule recorded last, where it does. A process that takes over does not know it.
-	recorded recorded
-	erased   string // the erasures of the topic then
+	lastRecorded
 }
 
 // maxBehind is how far back is evaluated of what was not: an Almanac that was stopped for longer begins that long ago.

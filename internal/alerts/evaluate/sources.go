@@ -89,25 +89,39 @@ var errHistogram = errors.New("the expression has native histograms, which are n
 
 // samplesOf are the series of a result, each under its labels without the name of its metric.
 func samplesOf(all promql.Vector, limit int) (map[string]decide.Sample, error) {
-	if err := within(len(all), limit); err != nil {
-		return nil, err
-	}
 	out := make(map[string]decide.Sample, len(all))
+	return out, eachSeries(all, limit, nil, "which differ by the metric's name alone", func(text string, _ labels.Labels, v float64) {
+		out[text] = decide.Sample{Value: v, Met: true}
+	})
+}
+
+// eachSeries calls take with each series of a result: its labels without the metric's name, and with those of a rule, of which an empty one
+// takes the label away. alike says why two may be one.
+func eachSeries(all promql.Vector, limit int, of map[string]string, alike string, take func(text string, of labels.Labels, v float64)) error {
+	if err := within(len(all), limit); err != nil {
+		return err
+	}
+	seen := make(map[string]struct{}, len(all))
 	for _, s := range all {
-		of := labels.NewBuilder(s.Metric).Del(model.MetricNameLabel).Labels()
-		text := of.String()
-		if err := fitsLabels(of, text); err != nil {
-			return nil, err
+		b := labels.NewBuilder(s.Metric).Del(model.MetricNameLabel)
+		for name, value := range of {
+			b.Set(name, value)
+		}
+		has := b.Labels()
+		text := has.String()
+		if err := fitsLabels(has, text); err != nil {
+			return err
 		}
 		if s.H != nil {
-			return nil, errHistogram
+			return errHistogram
 		}
-		if _, twice := out[text]; twice {
-			return nil, fmt.Errorf("the expression has two series %s, which differ by the metric's name alone: sum them", text)
+		if _, twice := seen[text]; twice {
+			return fmt.Errorf("the expression has two series %s, %s: sum them", text, alike)
 		}
-		out[text] = decide.Sample{Value: s.F, Met: true}
+		seen[text] = struct{}{}
+		take(text, has, s.F)
 	}
-	return out, nil
+	return nil
 }
 
 // usageBy is what bills are for, by the field that a rule groups by.
