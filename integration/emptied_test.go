@@ -1,11 +1,13 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups"
 	"github.com/almanac-events/almanac/metric"
 	"github.com/almanac-events/almanac/schemas"
@@ -85,6 +87,98 @@ func TestEmptiedWhileCompared(t *testing.T) {
 	for _, topic := range []string{"customers", "app"} {
 		e.verified(topic)
 	}
+}
+
+// Rows that are back by the time the head is read again are no fork either, and rows that go after that are stored again before
+// anything is noted of them.
+func TestBackWhileCompared(t *testing.T) {
+	t.Parallel()
+	for _, last := range []string{"sink.before-second-compare", "sink.before-leave"} {
+		t.Run(last, func(t *testing.T) {
+			t.Parallel()
+			e := start(t, oneLaneTopic())
+			stopRouter, stopSink := e.router(), e.sink()
+			e.say(e.producer("app"), 40)
+			e.stored("app", 40, time.Minute)
+			stopSink()
+			stopRouter()
+			if last == "sink.before-leave" {
+				e.replaceRow("app", "pos > 0", "toUUID(concat('00000000', substring(toString(id), 9))) AS id")
+			}
+			var seen faults
+			var first, second sync.Once
+			compared := make(chan struct{})
+			e.sink(func(c *sinkConfig) {
+				c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) }
+				c.Crash = func(point string) {
+					switch {
+					case point == "sink.before-compare" && last == "sink.before-second-compare":
+						first.Do(func() { e.exec("ALTER TABLE %s DETACH PARTITION ALL", e.table("app")) })
+					case point == last && last == "sink.before-second-compare":
+						second.Do(func() {
+							e.exec("ALTER TABLE %s ATTACH PARTITION ALL", e.table("app"))
+							close(compared)
+						})
+					case point == last:
+						second.Do(func() {
+							e.exec("TRUNCATE TABLE %s", e.table("app"))
+							close(compared)
+						})
+					}
+				}
+			})
+			select {
+			case <-compared:
+			case <-time.After(30 * time.Second):
+				t.Fatal("no frame was compared")
+			}
+			e.stored("app", 40, time.Minute)
+			e.verified("app")
+			if seen.has(sinks.ErrForked) == nil || len(e.shards("app")) != 1 {
+				t.Error("a shard forked")
+			}
+		})
+	}
+}
+
+// A shard of documents that left its lane, and of which ClickHouse lost rows before that is decided, keeps its frames in SHARDS
+// until the rows are back.
+func TestForkedShardLosesItsRows(t *testing.T) {
+	t.Parallel()
+	e := start(t, docsTopic())
+	stopRouter, stopSink := e.router(), e.sink()
+	create(t, e.documents("customers"), "d-", "p", 30)
+	e.stored("customers", 30, time.Minute)
+	stopSink()
+	stopRouter()
+	s := e.shards("customers")[0]
+	end, err := e.sinkDB.StoredEnd(t.Context(), s.Ref(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := e.messages(schemas.StreamShards, s.Ref().Subject())
+	e.exec("ALTER TABLE %s DETACH PARTITION ALL", e.table("customers"))
+	if err := e.reg.Leave(t.Context(), s.Ref(), registry.Fork{LeftHead: end.Head, LeftRows: end.Rows, Stored: schemas.Source{Seq: end.Record, Stored: end.At}}); err != nil {
+		t.Fatal(err)
+	}
+	var seen faults
+	e.router()
+	e.sink(func(c *sinkConfig) {
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) }
+	})
+	eventually(t, 30*time.Second, func() error { return seen.has(sinks.ErrWentBack) })
+	if left := e.messages(schemas.StreamShards, s.Ref().Subject()); len(left) != len(stored) {
+		t.Errorf("%d of %d frames are left", len(left), len(stored))
+	}
+	e.exec("ALTER TABLE %s ATTACH PARTITION ALL", e.table("customers"))
+	eventually(t, 30*time.Second, func() error {
+		now, err := e.reg.Shard(t.Context(), s.Ref())
+		if err != nil || now.Fork.Done {
+			return err
+		}
+		return errors.New("the rows are back, and the shard waits")
+	})
+	e.stored("customers", 30, time.Minute)
 }
 
 // What is derived from a metric is whole again after part of it was deleted by hand, a part or a

@@ -44,59 +44,88 @@ func (s *Sinks) compareEnd(ctx context.Context, topic *schemas.Topic, t task) er
 	if err != nil || same {
 		return err
 	}
-	return s.forked(ctx, topic, t.ref, fmt.Sprintf("position %d, the last in %s, is %s, and ClickHouse, which has position %d, has other events there",
+	return s.forked(ctx, topic, t, fmt.Sprintf("position %d, the last in %s, is %s, and ClickHouse, which has position %d, has other events there",
 		p.Pos, schemas.StreamShards, schemas.Digest(msg.Data), t.head.pos))
 }
 
 // same reports whether ClickHouse, which seems to have a frame's position, has the frame there; head says that it is the one at the
 // head. Rows that were truncated, dropped or deleted by hand since the head was read are ErrWentBack: they are to be
-// stored again, and nothing forked.
+// stored again, and nothing forked. Another sink may have stored them by the time the head is read again, so the frame is looked at twice.
 func (s *Sinks) same(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte, head bool) (bool, error) {
 	s.cfg.Crash.at("sink.before-compare")
-	same, err := s.isStored(ctx, topic, ref, p, payload)
-	if err == nil && same && topic.Front() != "" {
-		same, err = s.lastIsStored(ctx, topic, ref, p, head)
-	}
+	same, err := s.stands(ctx, topic, ref, p, payload, head)
 	if err != nil || same {
 		return same, err
 	}
+	s.cfg.Crash.at("sink.before-second-compare")
 	now, _, err := s.cfg.DB.HeadRows(ctx, ref)
 	if err == nil && now < p.Pos {
 		err = fmt.Errorf("sinks: %s: %w: position %d of %d is its last now; what is missing is stored again", ref, ErrWentBack, now, p.Pos)
 	}
-	return false, err
+	if err != nil {
+		return false, err
+	}
+	return s.stands(ctx, topic, ref, p, payload, head)
+}
+
+// stands is one look of same.
+func (s *Sinks) stands(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte, head bool) (bool, error) {
+	same, err := s.isStored(ctx, topic, ref, p, payload)
+	if err == nil && same && topic.Front() != "" {
+		return s.lastIsStored(ctx, topic, ref, p, head)
+	}
+	return same, err
 }
 
 // lastIsStored reports whether the last record of a frame is stored, and, where it is the frame
 // at the head, whether no later one is: records are joined to frames as they come, so that a
 // frame that was made again may have some of those of one that was made before.
 func (s *Sinks) lastIsStored(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, head bool) (bool, error) {
-	last, _, err := s.cfg.DB.LastRecord(ctx, ref)
+	end, err := s.cfg.DB.StoredEnd(ctx, ref, true)
 	if err != nil {
 		return false, err
 	}
-	if last >= p.SourceSeq {
+	if last := end.Record; last >= p.SourceSeq {
 		return last == p.SourceSeq || !head, nil
 	}
 	erasures, err := s.ledger.ForWriter(ctx, topic.Name)
 	return err == nil && len(erasures.Covering(p.Source(), p.MinTs, p.MaxTs)) > 0, err
 }
 
-// forked takes a shard out of its lane, and says why.
-func (s *Sinks) forked(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, why string) error {
-	forked := fmt.Errorf("sinks: %s: %w: %s", ref, ErrForked, why)
-	var stored schemas.Source
-	if topic.Front() != "" {
-		seq, ts, err := s.cfg.DB.LastRecord(ctx, ref)
-		if err == nil {
-			stored, err = s.cfg.Registry.RecordAt(ctx, topic, seq, ts)
-		}
-		if err != nil {
-			return errors.Join(forked, err)
-		}
+// forked takes a shard out of its lane, and says why. What ClickHouse has of it is noted from one statement, and only where that
+// is no less than what the decision was taken from.
+func (s *Sinks) forked(ctx context.Context, topic *schemas.Topic, t task, why string) error {
+	forked := fmt.Errorf("sinks: %s: %w: %s", t.ref, ErrForked, why)
+	fork, err := s.forkOf(ctx, topic, t)
+	if err != nil {
+		return err
 	}
-	if err := s.cfg.Registry.Leave(ctx, ref, stored); err != nil && !errors.Is(err, registry.ErrNotFound) {
+	if err := s.cfg.Registry.Leave(ctx, t.ref, fork); err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return errors.Join(forked, err)
 	}
 	return forked
+}
+
+// forkOf is what ClickHouse has of a shard that is to leave its lane.
+func (s *Sinks) forkOf(ctx context.Context, topic *schemas.Topic, t task) (fork registry.Fork, err error) {
+	s.cfg.Crash.at("sink.before-leave")
+	record, err := s.cfg.Registry.ErasureRecord(ctx, t.ref)
+	if err != nil {
+		return fork, err
+	}
+	end, err := s.cfg.DB.StoredEnd(ctx, t.ref, topic.Front() != "")
+	if err != nil {
+		return fork, err
+	}
+	entry, err := s.cfg.Registry.Shard(ctx, t.ref) // after the rows: its floor is raised before they go
+	if err != nil {
+		return fork, err
+	}
+	if now := entry.Head(end.Head); now < t.head.pos {
+		return fork, fmt.Errorf("sinks: %s: %w: position %d of %d is its last now; what is missing is stored again", t.ref, ErrWentBack, now, t.head.pos)
+	}
+	gone, _ := record.GoneUpTo(end.Head)
+	fork.LeftHead, fork.LeftRows = end.Head, end.Rows+gone
+	fork.Stored, err = s.cfg.Registry.RecordAt(ctx, topic, end.Record, end.At)
+	return fork, err
 }

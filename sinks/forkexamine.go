@@ -42,13 +42,17 @@ func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Sh
 	if err != nil {
 		return e, err
 	}
-	head, rows, err := s.cfg.DB.HeadRows(ctx, ref)
-	if err != nil {
-		return e, err
-	}
+	head, rows := endOf(groups)
 	record, err := s.cfg.Registry.ErasureRecord(ctx, ref)
 	if err != nil {
 		return e, err
+	}
+	_, gone := record.GoneUpTo(math.MaxUint64)
+	if e, err = s.cfg.Registry.Shard(ctx, ref); err != nil { // after the rows: its floor is raised before they go
+		return e, err
+	}
+	if topic.Front() != "" && e.WentBack(head, rows+gone) {
+		return e, wentBack(&e, head, rows+gone)
 	}
 	var frames []reconcile.Frame
 	_, err = streams.Headers(ctx, s.js, schemas.StreamShards, ref.Subject(), 1, func(m *streams.Message) error {
@@ -67,7 +71,6 @@ func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Sh
 			return e, err
 		}
 	}
-	_, gone := record.GoneUpTo(head)
 	brought := uint64(0)
 	if n := len(frames); n > 0 {
 		brought = frames[n-1].ShardRows
@@ -79,8 +82,24 @@ func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Sh
 		f := e.Fork
 		f.Examined, f.At, f.Head, f.Move, f.Rows = true, j.at, e.Head(head), j.move, j.rows
 		f.Kept = int64(rows+gone+j.rows) - int64(brought)
+		f.LeftHead, f.LeftRows = head, rows+gone
 		return true
 	})
+}
+
+// endOf is the head of rows by position, and how many they are.
+func endOf(groups []tables.Group) (head, rows uint64) {
+	for _, g := range groups {
+		head, rows = max(head, g.Pos), rows+g.Rows
+	}
+	return head, rows
+}
+
+// wentBack says that ClickHouse lost rows of a shard since it left its lane. Its frames stay in SHARDS until the rows are back: of a
+// front the lane goes on behind the last record that was stored, so nothing else brings them.
+func wentBack(e *registry.Shard, head, rows uint64) error {
+	return fmt.Errorf("sinks: %s: %w: it left its lane with %d rows up to position %d, and ClickHouse accounts for %d up to %d; restore the table from a copy that has them: its frames stay in %s until then",
+		e.Name(), ErrWentBack, e.Fork.LeftRows, e.Fork.LeftHead, rows, e.Head(head), schemas.StreamShards)
 }
 
 // examineFrames reads the frames above those that agree, and asks ClickHouse for each.

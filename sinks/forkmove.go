@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -42,6 +43,9 @@ func (s *Sinks) resolveFork(ctx context.Context, e registry.Shard) error {
 		return err
 	}
 	s.cfg.Crash.at("sink.fork-moved")
+	if err := s.unlessWentBack(ctx, e.Ref()); err != nil {
+		return err
+	}
 	if err := s.deleteForked(ctx, e); err != nil {
 		return err
 	}
@@ -68,6 +72,26 @@ func (s *Sinks) resolveFork(ctx context.Context, e registry.Shard) error {
 		return true
 	})
 	return err
+}
+
+// unlessWentBack refuses what takes frames out of SHARDS where ClickHouse lost rows since they were compared with it.
+func (s *Sinks) unlessWentBack(ctx context.Context, ref schemas.ShardRef) error {
+	head, rows, err := s.cfg.DB.HeadRows(ctx, ref)
+	if err != nil {
+		return err
+	}
+	record, err := s.cfg.Registry.ErasureRecord(ctx, ref)
+	if err != nil {
+		return err
+	}
+	e, err := s.cfg.Registry.Shard(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if _, gone := record.GoneUpTo(math.MaxUint64); e.WentBack(head, rows+gone) {
+		return wentBack(&e, head, rows+gone)
+	}
+	return nil
 }
 
 // moveFrames publishes what ClickHouse lacks of a forked shard to the shard that takes it.

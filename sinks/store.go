@@ -199,7 +199,7 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 		return "", err
 	}
 	if !same {
-		return "", s.forked(ctx, topic, t.ref, fmt.Sprintf("position %d in %s is %s, and ClickHouse has other events there", t.head.pos, schemas.StreamShards, schemas.Digest(msg.Data)))
+		return "", s.forked(ctx, topic, t, fmt.Sprintf("position %d in %s is %s, and ClickHouse has other events there", t.head.pos, schemas.StreamShards, schemas.Digest(msg.Data)))
 	}
 	return schemas.Digest(msg.Data), nil
 }

@@ -19,6 +19,11 @@ type Fork struct {
 	// Stored is the last record of a front that the shard has in ClickHouse: its lane goes on
 	// behind it. Zero for other lanes, whose frames are moved.
 	Stored schemas.Source `json:"stored,omitzero"`
+	// LeftHead is the last position that ClickHouse had when the shard left, and again when it was examined, LeftRows its rows with those
+	// that erasures took until then. Zero where an older version noted neither. No row is added and erasures alone take some,
+	// so less than these says that ClickHouse lost rows since.
+	LeftHead uint64 `json:"left_head,omitempty"`
+	LeftRows uint64 `json:"left_rows,omitempty"`
 	// Examined: what follows was decided, once, when no router could add to the shard any more.
 	Examined bool `json:"judged,omitempty"`
 	// At is the last position that both have, Head the last that ClickHouse has.
@@ -56,10 +61,16 @@ func (s *Shard) KeptRows() int64 {
 	return s.Fork.Kept
 }
 
+// WentBack reports whether ClickHouse has less of a shard that forked than it had, where it has a head, and so many rows with those
+// that erasures took.
+func (s *Shard) WentBack(head, rows uint64) bool {
+	return s.Fork != nil && (s.Head(head) < s.Fork.LeftHead || rows < s.Fork.LeftRows)
+}
+
 // Leave takes an active shard that forked out of its lane: the router that owns the lane seals it
-// once no other can add to it, and goes on in a new one. stored is of a front's lane. The first to
+// once no other can add to it, and goes on in a new one. fork is what ClickHouse has of it. The first to
 // say so decides.
-func (r *Registry) Leave(ctx context.Context, ref schemas.ShardRef, stored schemas.Source) error {
+func (r *Registry) Leave(ctx context.Context, ref schemas.ShardRef, fork Fork) error {
 	for {
 		h, err := r.Head(ctx, ref.Topic, ref.Month)
 		if err != nil {
@@ -69,7 +80,9 @@ func (r *Registry) Leave(ctx context.Context, ref schemas.ShardRef, stored schem
 		if err != nil || s.Status != Active || s.Fork != nil {
 			return err
 		}
-		s.Fork = &Fork{To: schemas.NewShard(s.ID.Lane()), Stored: stored}
+		f := fork
+		f.To = schemas.NewShard(s.ID.Lane())
+		s.Fork = &f
 		if s.Reason == "" {
 			s.Reason = reasonForked
 		}

@@ -9,13 +9,22 @@ import (
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// LastRecord is the last record of a front that a shard has: its sequence, and its time in unix
-// ns. Zero where the shard does not have one.
-func (db *DB) LastRecord(ctx context.Context, ref schemas.ShardRef) (seq uint64, ts int64, err error) {
-	q := fmt.Sprintf("SELECT toUInt64(max(%[1]s)), toUnixTimestamp64Nano(argMax(%[2]s, %[1]s)) FROM %[3]s WHERE month = %[4]d AND shard = %[5]d",
-		kinds.ColSeq, schemas.ColTs, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
-	if err := db.conn.QueryRow(ctx, q).Scan(&seq, &ts); err != nil {
-		return 0, 0, fmt.Errorf("last record of %s: %w", ref, Refusal(err))
+// StoredEnd is where a shard ends in ClickHouse.
+type StoredEnd struct {
+	Head, Rows uint64
+	Record     uint64 // of a front, the last that it has; else 0
+	At         int64  // that record's time, unix ns
+}
+
+// StoredEnd reads where a shard ends, from one statement; front says that its records come from one.
+func (db *DB) StoredEnd(ctx context.Context, ref schemas.ShardRef, front bool) (e StoredEnd, err error) {
+	record := "toUInt64(0), toInt64(0)"
+	if front {
+		record = fmt.Sprintf("toUInt64(max(%[1]s)), toUnixTimestamp64Nano(argMax(%[2]s, %[1]s))", kinds.ColSeq, schemas.ColTs)
 	}
-	return seq, ts, nil
+	q := fmt.Sprintf("SELECT max(pos), count(), %s FROM %s WHERE month = %d AND shard = %d", record, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+	if err := db.conn.QueryRow(ctx, q).Scan(&e.Head, &e.Rows, &e.Record, &e.At); err != nil {
+		return e, fmt.Errorf("end of %s: %w", ref, Refusal(err))
+	}
+	return e, nil
 }

@@ -68,27 +68,35 @@ func (r *Repairer) planLeave(ctx context.Context, t *schemas.Topic, p *Plan) err
 	return nil
 }
 
-// leaveShard takes a shard out of its lane.
+// leaveShard takes a shard out of its lane, unless ClickHouse has less of it than when that was planned.
 func (r *Repairer) leaveShard(ctx context.Context, a *Action) error {
-	var stored schemas.Source
+	record, err := r.reg.ErasureRecord(ctx, a.ref)
+	if err != nil {
+		return err
+	}
+	end, err := r.db.StoredEnd(ctx, a.ref, a.topic.Front() != "")
+	if err != nil {
+		return err
+	}
+	e, err := r.reg.Shard(ctx, a.ref)
+	if err != nil {
+		return err
+	}
+	if now := e.Head(end.Head); now < a.To {
+		return fmt.Errorf("%w: ClickHouse had position %d of %s when this was planned, and has %d; run `almanac repair` again", registry.ErrConflict, a.To, a.ref, now)
+	}
+	gone, _ := record.GoneUpTo(end.Head)
+	fork := registry.Fork{LeftHead: end.Head, LeftRows: end.Rows + gone}
 	if a.topic.Front() != "" {
-		seq, ts, err := r.db.LastRecord(ctx, a.ref)
-		if err != nil {
-			return err
-		}
-		e, err := r.reg.Shard(ctx, a.ref)
-		if err != nil {
-			return err
-		}
 		cp, err := streams.Checkpoint(ctx, r.js, schemas.RoutedSubject(a.Topic, strconv.Itoa(e.ID.Lane())))
 		if err != nil {
 			return err
 		}
-		if seq > cp.Source { // the front was restored too: what was written since is put again
-			if stored, err = r.reg.RecordAt(ctx, a.topic, seq, ts); err != nil {
+		if end.Record > cp.Source { // the front was restored too: what was written since is put again
+			if fork.Stored, err = r.reg.RecordAt(ctx, a.topic, end.Record, end.At); err != nil {
 				return err
 			}
 		}
 	}
-	return r.reg.Leave(ctx, a.ref, stored)
+	return r.reg.Leave(ctx, a.ref, fork)
 }
