@@ -78,7 +78,8 @@
 // A position missing or repeated in SHARDS, or a frame that does not name its
 // predecessor, stops that shard with ErrGap and the exact range. Another frame at
 // the head is ErrForked, until the shard is settled; where ClickHouse lost the rows since the head was read, they are stored again
-// (ErrWentBack). The others go on. A message that is
+// (ErrWentBack). A shard of a front of which ClickHouse lost rows after it left its lane keeps its frames in SHARDS, and so does
+// any whose rows went after it was examined: restore the table from a copy that has them. The others go on. A message that is
 // not a frame is skipped. A refusal by ClickHouse stops the shard the same way until it succeeds.
 // Nothing is skipped. What leaves the streams and the tables again is
 // internal/maintenance/retention's.

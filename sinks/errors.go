@@ -12,7 +12,8 @@ var (
 	// ErrForked: SHARDS holds another frame at the head than the one that is stored.
 	// It was restored from an older copy. The shard leaves its lane, and what ClickHouse lacks goes to another.
 	ErrForked = errors.New("the stream and the table differ at the head")
-	// ErrWentBack: ClickHouse lost rows of a shard while this sink looked at it. It stores them again from SHARDS.
+	// ErrWentBack: ClickHouse lost rows of a shard while this sink looked at it. It stores them again from SHARDS; a shard
+	// that left its lane waits until they are restored.
 	ErrWentBack = errors.New("the table lost rows meanwhile")
 	// ErrUnverified: ClickHouse holds other rows than the frames brought. It
 	// is reported; verify names the positions.

@@ -108,7 +108,6 @@ func (s *Sinks) forked(ctx context.Context, topic *schemas.Topic, t task, why st
 
 // forkOf is what ClickHouse has of a shard that is to leave its lane.
 func (s *Sinks) forkOf(ctx context.Context, topic *schemas.Topic, t task) (fork registry.Fork, err error) {
-	s.cfg.Crash.at("sink.before-leave")
 	record, err := s.cfg.Registry.ErasureRecord(ctx, t.ref)
 	if err != nil {
 		return fork, err
