@@ -67,3 +67,34 @@ func TestMarkAnonymisedEndsTheClearing(t *testing.T) {
 		}
 	}
 }
+
+// What is pending of an erasure that was forgotten meanwhile holds up neither other erasures nor the clearing of fields, unless it
+// counted rows.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	ctx := timeout(t)
+	ref := schemas.ShardRef{Topic: "app", Month: november, ID: 4}
+	there := ledger.Erasure{Topic: "app", ID: "there", State: ledger.Erased}
+	if _, err := r.Enter(ctx, there); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		pending ledger.Pending
+		want    bool
+	}{{ledger.Pending{Erasure: "gone"}, true}, {ledger.Pending{Erasure: there.ID}, false}, {ledger.Pending{Erasure: "gone", Rows: 1}, false}} {
+		if _, err := r.AmendErasureRecord(ctx, ref, func(t *ledger.ErasureRecord) bool {
+			t.Pending = &c.pending
+			return true
+		}); err != nil && !errors.Is(err, ErrConflict) {
+			t.Fatal(err)
+		}
+		abandoned, err := r.Abandon(ctx, ref, c.pending.Erasure)
+		if err != nil || abandoned != c.want {
+			t.Errorf("%+v: %t, %v", c.pending, abandoned, err)
+		}
+		if began, err := r.BeginClearing(ctx, ref, time.Now()); err != nil || began != c.want {
+			t.Errorf("%+v: cleared: %t, %v", c.pending, began, err)
+		}
+	}
+}

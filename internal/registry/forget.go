@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
@@ -37,6 +38,22 @@ func (r *Registry) ForgetErasure(ctx context.Context, topic, id string) error {
 		return err
 	}
 	return r.joinReceipts(ctx, topic)
+}
+
+// Abandon ends what is pending of an erasure that was forgotten while a shard was counted for it once more, of rows that came back.
+// Its entry is read before a row goes, so none went; one that counts new rows stays. abandoned is false where it does.
+func (r *Registry) Abandon(ctx context.Context, ref schemas.ShardRef, id string) (abandoned bool, err error) {
+	if _, err := r.Erasure(ctx, ref.Topic, id); !errors.Is(err, ErrNotFound) {
+		return false, err
+	}
+	t, err := r.AmendErasureRecord(ctx, ref, func(t *ledger.ErasureRecord) bool {
+		if t.Pending == nil || t.Pending.Erasure != id || t.Pending.Rows > 0 {
+			return false
+		}
+		t.Pending = nil
+		return true
+	})
+	return err == nil && (t.Pending == nil || t.Pending.Erasure != id), err
 }
 
 // forgetCopied takes an entry out of the bucket, and then leaves a tombstone in its copy: an
