@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/rollups/derived"
 	"github.com/almanac-events/almanac/internal/tables"
@@ -20,6 +21,11 @@ import (
 func (x *Eraser) finish(ctx context.Context, t *ledger.ErasureRecord) error {
 	p := t.Pending
 	e, err := x.cfg.Registry.Erasure(ctx, t.Topic, p.Erasure)
+	if errors.Is(err, registry.ErrNotFound) {
+		if abandoned, lost := x.cfg.Registry.Abandon(ctx, t.Ref(), p.Erasure); lost != nil || abandoned {
+			return lost
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("erase: %s is pending in %s: %w", p.Erasure, schemas.PublicShardName(t.Topic, t.Month, t.Shard), err)
 	}
