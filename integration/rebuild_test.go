@@ -142,11 +142,7 @@ func TestRebuildHeals(t *testing.T) {
 	killed := cfg
 	killed.Crash = func(at string) error {
 		if at == "rebuild.after-freeze" {
-			body, err := e.db.Select(t.Context(), &tables.Select{SQL: "INSERT INTO " + sql.QuotedTable(e.srv.Database, "app.rebuild") + " SELECT * FROM " + e.table("app") + " LIMIT 1"})
-			if err != nil {
-				return err
-			}
-			return body.Close()
+			return e.db.Change(t.Context(), &tables.Select{SQL: "INSERT INTO " + sql.QuotedTable(e.srv.Database, "app.rebuild") + " SELECT * FROM " + e.table("app") + " LIMIT 1"})
 		}
 		return nil
 	}
