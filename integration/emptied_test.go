@@ -89,7 +89,7 @@ func TestEmptiedWhileCompared(t *testing.T) {
 	}
 }
 
-// Rows that are back by the time the head is read again are no fork either.
+// Rows that are back by the time the head is read again are not taken for a fork either.
 func TestBackWhileCompared(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())

@@ -132,7 +132,7 @@ const scenarios = {
     const drawer = page.getByRole('complementary', {name: 'Event'})
     await drawer.getByText('a strange name').waitFor()
     await drawer.getByText('stored', {exact: true}).waitFor()
-    await drawer.getByRole('button', {name: 'all', exact: true}).click()
+    await drawer.getByRole('button', {name: 'show all', exact: true}).click()
     await until(page, 'six rows around it', async () => (await drawer.getByRole('row').count()) >= 6)
     const link = page.url()
     assert.match(link, /event=20/)

@@ -59,6 +59,12 @@ export function App(): JSX.Element {
     return false;
   }, true);
 
+  // What was declared meanwhile is there on the next page, whose name is seen among those of all on a narrow screen too.
+  useEffect(() => {
+    if (topics.value) topics.again();
+    document.querySelector('nav [aria-current]')?.scrollIntoView({block: 'nearest', inline: 'center'});
+  }, [address.page]);
+
   const again = () => {
     setDialog('');
     topics.again();

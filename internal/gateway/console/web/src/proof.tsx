@@ -81,7 +81,7 @@ function TopicMap({topic, shards, chosen, choose}: {topic: string; shards: Shard
                 {lanes.map((l) => (
                   <td key={l}>
                     {shards.filter((s) => s.month === m && s.lane === l).sort((a, b) => (a.min_ts < b.min_ts ? -1 : 1)).map((s) => (
-                      <button key={s.name} class={`shard ${s.status}` + (own === s ? ' on' : '')} style={{width: `${18 + 90 * Math.sqrt(s.rows / most)}px`}} aria-pressed={own === s} title={described(s)} aria-label={`${short(s.rows)}: ${described(s)}`} onClick={() => choose(own === s ? undefined : s)}>
+                      <button key={s.name} class={`shard ${s.status}` + (own === s ? ' on' : '')} style={{width: `${18 + 60 * Math.sqrt(s.rows / most)}px`}} aria-pressed={own === s} title={described(s)} aria-label={`${short(s.rows)}: ${described(s)}`} onClick={() => choose(own === s ? undefined : s)}>
                         {short(s.rows)}
                       </button>
                     ))}

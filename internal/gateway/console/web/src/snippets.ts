@@ -40,7 +40,7 @@ export function snippets({name, kind}: Topic, base: string, token: boolean, list
   const port = listens?.syslog_udp;
   return {
     ...all,
-    file: `curl '${base}/v1/topics/${name}/events?format=text&service=shop'${auth} \\\n  -H 'Content-Type: text/plain' --data-binary @server.log`,
+    file: `# lines with a time of their own: add &ts_format=syslog, rfc3339 or another\ncurl '${base}/v1/topics/${name}/events?format=text&service=shop'${auth} \\\n  -H 'Content-Type: text/plain' --data-binary @server.log`,
     otlp: curl(otlp + 'logs', json, `{"resourceLogs":[{${resource},"scopeLogs":[{"logRecords":[{${time},"severityText":"INFO","body":{"stringValue":"order placed"}}]}]}]}`),
     loki: curl(`${base}/t/${name}/loki/api/v1/push`, json, `{"streams":[{"stream":{"service":"shop","level":"info"},"values":[["'$(date +%s)'000000000","order placed"]]}]}`),
     elastic: curl(`${base}/elastic/${name}/_bulk`, 'application/x-ndjson', `{"create":{}}\n{"@timestamp":"'$(date -u +%FT%TZ)'","message":"order placed"}\n`),

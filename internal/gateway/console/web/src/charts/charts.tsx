@@ -29,7 +29,9 @@ export function Charts({topics, query}: {topics: Topic[]; query: Record<string, 
     if (!text && last() && address().page === 'charts') go({query: {c: last()}}, true);
     else if (text) keepCharts(text);
   }, [text]);
-  const span = useLoad(from + round, from === 'all' ? (signal) => get<Shards>('v1/shards', {}, signal).then(spanOf) : undefined);
+  const of = topicsOf(charts);
+  const only = of.length === 1 ? of[0] : undefined; // else the time of all topics
+  const span = useLoad(from + round + only, from === 'all' ? (signal) => get<Shards>('v1/shards', {topic: only}, signal).then(spanOf) : undefined);
   const range = useMemo((): Range | undefined => {
     const now = Date.now();
     if (from === 'all') return span.value && {start: span.value[0], end: span.value[1] + 1};

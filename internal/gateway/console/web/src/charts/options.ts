@@ -22,7 +22,7 @@ export function options({data, shape, range, together, width, height, themed, co
   };
   const tick = (s: number) => (time ? axisTime(s * 1e3, span) : data.labels ? cut(data.labels[s] ?? '') : short(s));
   return {
-    width, height, padding: [8, 10, 0, 0],
+    width, height, padding: [8, 16, 0, 0],
     legend: {show: false},
     cursor: {y: false, points: {size: 6}, drag: {x: time, y: false, setScale: false}, ...(together && time ? {sync: {key: 'charts', scales: ['x', null]}} : {})},
     tzDate: (s) => (inUTC() ? uPlot.tzDate(new Date(s * 1e3), 'Etc/UTC') : new Date(s * 1e3)),

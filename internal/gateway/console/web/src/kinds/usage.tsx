@@ -17,7 +17,7 @@ import {Table} from './list';
 
 type Bill = Answered['bills'][number];
 type Row = {name: string; of: Record<string, string>; bill?: Bill; now: number; before: number};
-const maxMonths = 24; // that may be chosen
+const maxMonths = 60; // that may be chosen
 const maxDiffs = 2000; // that the list holds
 const groups = ['customer', 'space', 'provider', 'space,customer', 'provider,customer'] as const;
 const measures = ['integral', 'sum', 'count'] as const;
@@ -26,7 +26,9 @@ const orders = ['by', 'share', 'now', 'name'] as const;
 export function Usage({topics, query}: {topics: Topic[]; query: Record<string, string>}): JSX.Element {
   const now = useMemo(() => Date.now(), []);
   const months = monthsUntil(now, maxMonths);
-  const month = months.find((m) => m === query['month']) ?? months[0]!;
+  const asked = query['month'] ?? '';
+  const month = /^\d{4}-(0[1-9]|1[0-2])$/.test(asked) && asked < months[0]! ? asked : months[0]!;
+  if (!months.includes(month)) months.push(month);
   const group = groups.find((g) => g === query['group']) ?? 'customer';
   const measure = measures.find((m) => m === query['measure']) ?? 'integral';
   const range = monthRange(month, now);
@@ -89,7 +91,7 @@ function Bills({topic, meter, group, measure, range, query}: Props): JSX.Element
     <>
       <section class="results" aria-label={texts.usage.name}>
         <div class="list-head">
-          <span class="found">{texts.usage.total(short(sum.now), sum.before > 0 ? percent(growth(sum.before, sum.now).share!) : '')}</span>
+          <span class="found">{compared && texts.usage.total(short(sum.now), sum.before > 0 ? percent(growth(sum.before, sum.now).share!) : '')}</span>
           <span class="faint">{texts.usage.compared(range.before.from.slice(0, 10), range.before.to.slice(0, 16).replace('T', ' '))}</span>
           {added && <span class="warned">{texts.usage.anomaly}</span>}
           {!!bills.value?.contradictions && <span class="warned">{texts.usage.contradictions(number(bills.value.contradictions))}</span>}

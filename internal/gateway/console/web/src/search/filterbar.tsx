@@ -54,8 +54,9 @@ export function FilterBar({input, topic, where, range, wrong, run}: Props): JSX.
       e.preventDefault();
       if (at >= 0 && found[at]) return take(found[at]);
       close();
-      setText(text.trim()); // as the address has it
-      return run(text.trim());
+      const asked = plain(text.trim());
+      setText(asked); // as the address has it
+      return run(asked);
     }
     if (e.key === 'Tab' && at >= 0 && found[at]) {
       e.preventDefault();
@@ -94,6 +95,9 @@ export function FilterBar({input, topic, where, range, wrong, run}: Props): JSX.
     </div>
   );
 }
+
+/** plain makes words without an operator what messages contain. */
+const plain = (text: string) => (/^[\w.:@/-]+( [\w.:@/-]+)*$/.test(text) && !/(^| )(not|and|or|in|exists|matches|contains) /i.test(text) ? `message contains '${text}'` : text);
 
 /** Marked underlines what is at a column: a word, or one character. */
 function Marked({text, column}: {text: string; column: number}): JSX.Element {

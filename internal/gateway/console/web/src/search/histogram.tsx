@@ -114,7 +114,7 @@ export function HistogramView({data, busy, error, again, by, topics, start, end,
         </svg>
         {known && (
           <div class="ticks" aria-hidden="true">
-            {ticks(first, last, Math.max(Math.floor(width / 130), 2)).filter((at) => x(at) > 20 && x(at) < width - 20).map((at) => <span key={at} style={{left: `${x(at)}px`}}>{axisTime(at, span)}</span>)}
+            {ticks(first, last, Math.max(Math.floor(width / 130), 2)).filter((at) => x(at) > 20 && x(at) < width - 20).map((at) => <span key={at} style={{left: `${x(at)}px`}}>{axisTime(at, span < 9e5 ? 0 : span)}</span>)}
           </div>
         )}
         <span class="top-count" aria-hidden="true">{buckets.length ? number(top) : ''}</span>

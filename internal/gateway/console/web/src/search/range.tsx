@@ -44,6 +44,7 @@ function label(from: string, to: string): string {
   if (from === 'all') return texts.range.all;
   const words = texts.range.words.find(([back]) => back === from);
   if (words && !to) return `${texts.range.last} ${words[1]}`;
+  if (!to && from.startsWith('-')) return `${texts.range.last} ${from.slice(1)}`;
   return `${end(from)} \u2013 ${to ? end(to) : texts.range.now}`;
 }
 
