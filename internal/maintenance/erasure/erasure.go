@@ -139,23 +139,32 @@ func (x *Eraser) end(ctx context.Context, e *ledger.Erasure) (schemas.Source, er
 	return streams.EndOf(info), nil
 }
 
+// raiseWait bounds the end of a start, whoever waits for it.
+const raiseWait = 10 * time.Second
+
 // raise moves the fence to the end of EVENTS once the erasure is entered. Who writes what it read, and looks in the ledger afterwards, either
 // finds the entry there or was accepted up to the fence.
 func (x *Eraser) raise(ctx context.Context, e ledger.Erasure) (ledger.Erasure, error) {
 	if e.Front != "" { // nothing that is read is written into a front, and the condition has its fence
 		return e, nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), raiseWait) // a client that goes away leaves no entry half meant
+	defer cancel()
 	end, err := x.end(ctx, &e)
 	if err != nil || end.Seq <= e.Fence {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
-		if now.State != ledger.Waiting || end.Seq <= now.Fence {
+	raised, err := x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
+		if now.State != ledger.Waiting || len(now.Bounds) > 0 || end.Seq <= now.Fence {
 			return false
 		}
 		now.Fence, now.FenceTime = end.Seq, end.Stored
 		return true
 	})
+	if err == nil && raised.Fence < end.Seq {
+		err = errors.New("it was begun by another process before")
+	}
+	return raised, err
 }
 
 // newID is a name people can sort and say: the day, and six random digits.

@@ -156,7 +156,13 @@ func (r *rebuild) complete(ctx context.Context) error {
 		if _, ok := old[id]; ok {
 			continue
 		}
-		if e := entries[id]; !e.Gone() && !e.Emptied() {
+		record, err := r.cfg.Registry.ErasureRecord(ctx, schemas.ShardRef{Topic: r.topic.Name, Month: c.Month, ID: id})
+		if err != nil {
+			return err
+		}
+		// An erasure that takes all rows raises the floor first, of a shard that is not closed too.
+		_, erased := record.GoneUpTo(c.Head)
+		if e := entries[id]; !e.Gone() && !e.Emptied() && (e.Floor < c.Head || erased < c.Rows) {
 			return fmt.Errorf("rebuild: %w: the old table has nothing of %s any more, the fresh one %d rows of it up to position %d, and neither retention nor an erasure dropped it. These may be its only copy: nothing was changed; run `almanac verify %s`, and see what emptied the table before this is run again or with --abort",
 				ErrDiffers, schemas.PublicShardName(r.topic.Name, c.Month, id), c.Rows, c.Head, r.topic.Name)
 		}
