@@ -79,6 +79,8 @@ const scenarios = {
     await has("(message = 'plain' or message = 'of names')")
     for (const where of ["message = 'plain'or message='of names'", "(message = 'plain')OR(message = 'of names')"]) { // no space is needed
       await page.goto(at(`search?topic=${topic}&from=all&facets=attributes.to&where=${encodeURIComponent(where)}`))
+      await has(where) // what was found before may be the same
+      await settled(page)
       await found(page, '2 of 2 events')
       await only.click()
       await has(`(${where}) AND attributes.to = 'this AND that\\'s'`)
