@@ -58,7 +58,7 @@ func TestVerifyAsksAboutManyShards(t *testing.T) {
 			}
 			sent++
 		}
-		e.stored("app", uint64(sent), 30*time.Second)
+		e.stored("app", uint64(sent), time.Minute)
 		e.closed("app", 30*time.Second)
 	}
 	proven := func() (shards int, statements int64) {
