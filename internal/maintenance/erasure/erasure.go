@@ -139,7 +139,7 @@ func (x *Eraser) end(ctx context.Context, e *ledger.Erasure) (schemas.Source, er
 	return streams.EndOf(info), nil
 }
 
-// raiseWait bounds the end of a start, whoever waits for it.
+// raiseWait bounds the end of a start.
 const raiseWait = 10 * time.Second
 
 // raise moves the fence to the end of EVENTS once the erasure is entered. Who writes what it read, and looks in the ledger afterwards, either
