@@ -109,7 +109,7 @@ func dial(ctx context.Context, url string, cfg Config, deny context.CancelCauseF
 	}
 	dialled := make(chan result, 1)
 	go func() {
-		nc, err := nats.Connect(url, append(append(opts, cfg.NATS...), schemas.OwnInbox, hearDenials(deny))...)
+		nc, err := schemas.Connect(url, append(append(opts, cfg.NATS...), schemas.OwnInbox, hearDenials(deny))...)
 		dialled <- result{nc, err}
 	}()
 	select {

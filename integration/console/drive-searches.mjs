@@ -34,7 +34,10 @@ const scenarios = {
     const first = await rows(page).first().innerText()
     assert.match(first, /right/)
     assert.match(await rows(page).nth(1).innerText(), /left 149/)
-    await page.getByRole('grid', {name: 'Events'}).evaluate((e) => e.scrollTo(0, e.scrollHeight))
+    await until(page, 'all events', async () => {
+      await page.getByRole('grid', {name: 'Events'}).evaluate((e) => e.scrollTo(0, e.scrollHeight))
+      return page.getByText('300 of 300 events').isVisible()
+    })
     await found(page, '300 of 300 events')
     // Bars by topic, and facets as sums of both.
     await page.getByRole('region', {name: 'Events over time, 300 in all'}).getByRole('button', {name: /left\s+150/}).waitFor()

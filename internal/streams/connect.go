@@ -40,7 +40,7 @@ func Lasting(name string) []nats.Option {
 // Connect dials NATS. An error names the server without its password.
 func Connect(url string, opts ...nats.Option) (*nats.Conn, error) {
 	opts = append([]nats.Option{nats.SyncQueueLen(syncQueueLen)}, opts...)
-	nc, err := nats.Connect(url, append(opts, schemas.OwnInbox, hearDenials)...)
+	nc, err := schemas.Connect(url, append(opts, schemas.OwnInbox, hearDenials)...)
 	if err != nil {
 		return nil, fmt.Errorf("NATS at %s: %w", privacy.MaskedURL(url), privacy.MaskedError(err))
 	}
