@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/producer"
 )
 
@@ -31,8 +34,41 @@ func TestLarge(t *testing.T) {
 	began := time.Now()
 	fill(t, told["data"], began, n)
 	t.Logf("%d rows of a day were sent in %s", n, time.Since(began).Round(time.Second))
+	waitIdle(t, told["data"], n)
 	told["tailSeconds"] = os.Getenv(tailEnv)
 	drive(t, "large.mjs", told)
+}
+
+// waitIdle waits until n rows are stored and ClickHouse merges none, so that what came before does not slow what is timed.
+func waitIdle(t *testing.T, data string, n int) {
+	t.Helper()
+	a, err := embedded.ReadAddresses(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts, err := clickhouse.ParseDSN(a.ClickHouseDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := clickhouse.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	idle := 0
+	embeddedtest.Eventually(t, maxWait, func() error {
+		var stored, merges uint64
+		if err := conn.QueryRow(t.Context(), "SELECT (SELECT count() FROM app), (SELECT count() FROM system.merges)").Scan(&stored, &merges); err != nil {
+			return err
+		}
+		if idle++; stored < uint64(n) || merges > 0 { // one merge may follow another
+			idle = 0
+		}
+		if idle < 10 {
+			return fmt.Errorf("%d of %d rows are stored, and %d merges run", stored, n, merges)
+		}
+		return nil
+	})
 }
 
 // fill sends n events of the day before a time, by many services and users, in the order of their times.
