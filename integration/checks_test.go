@@ -26,9 +26,11 @@ import (
 // messages reads a subject filter of a stream, whole.
 func (e *env) messages(stream, filter string) []*streams.Message {
 	e.t.Helper()
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*time.Minute) // without, what came within the connection's own is the whole answer
+	defer cancel()
 	var out []*streams.Message
 	for from := uint64(1); ; from = out[len(out)-1].Sequence + 1 {
-		msgs, err := jetstreamext.GetBatch(e.t.Context(), e.reg.JetStream(), stream, 500,
+		msgs, err := jetstreamext.GetBatch(ctx, e.reg.JetStream(), stream, 500,
 			jetstreamext.GetBatchSubject(filter), jetstreamext.GetBatchSeq(from))
 		if err != nil {
 			e.t.Fatal(err)
@@ -42,6 +44,9 @@ func (e *env) messages(stream, filter string) []*streams.Message {
 				e.t.Fatal(err)
 			}
 			out = append(out, &streams.Message{RawStreamMsg: *msg})
+		}
+		if ctx.Err() != nil {
+			e.t.Fatal(ctx.Err())
 		}
 		if len(out) == n {
 			return out
@@ -251,7 +256,7 @@ func (e *env) publish(subject, payload string, headers ...string) {
 	}
 	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*10*time.Second) // the client's own is 5 s
 	defer cancel()
-	if _, err := e.reg.JetStream().PublishMsg(ctx, msg); err != nil {
+	if _, err := e.js().PublishMsg(ctx, msg); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -278,7 +283,9 @@ func (e *env) routedSoFar(topic string) (n uint64) {
 // checkpoints are the last checkpoints of a topic's lanes.
 func (e *env) checkpoints(topic string) []checkpoint.Checkpoint {
 	e.t.Helper()
-	msgs, err := jetstreamext.GetLastMsgsFor(e.t.Context(), e.reg.JetStream(), schemas.StreamShards, []string{schemas.RoutedFilter(topic)})
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*time.Minute)
+	defer cancel()
+	msgs, err := jetstreamext.GetLastMsgsFor(ctx, e.reg.JetStream(), schemas.StreamShards, []string{schemas.RoutedFilter(topic)})
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -295,6 +302,9 @@ func (e *env) checkpoints(topic string) []checkpoint.Checkpoint {
 			e.t.Fatal(err)
 		}
 		out = append(out, cp)
+	}
+	if ctx.Err() != nil {
+		e.t.Fatal(ctx.Err())
 	}
 	return out
 }

@@ -59,7 +59,7 @@ func TestDocumentsCold(t *testing.T) {
 		t.Helper()
 		out := ""
 		for i := range 40 {
-			d, err := c.Load(t.Context(), fmt.Sprint("d-", i))
+			d, err := again(c.Load)(t.Context(), fmt.Sprint("d-", i))
 			if err != nil && !errors.Is(err, documents.ErrNotFound) {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestDocumentsCold(t *testing.T) {
 			out += fmt.Sprintln(d.ID, d.Version, string(d.Body))
 		}
 		for _, id := range []string{"d-0", "d-39"} {
-			h, err := c.History(t.Context(), id)
+			h, err := again(c.History)(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestDocumentsCold(t *testing.T) {
 				out += fmt.Sprintln(d.ID, d.Version, d.Op, string(d.Body))
 			}
 		}
-		page, err := c.Changed(t.Context(), documents.Selection{All: true})
+		page, err := again(c.Changed)(t.Context(), documents.Selection{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,9 +103,15 @@ func TestDocumentsCold(t *testing.T) {
 	if now := said(); now != before {
 		t.Fatalf("after the refresh:\n%s\nbefore:\n%s", now, before)
 	}
-	if done := e.clean(clean, cold); done.Stubbed != 39 || done.Purged != 1 || done.Held != 0 {
-		t.Fatalf("%+v, expected 39 stubs and one purge", done)
-	}
+	var cooled cleaner.Done
+	eventually(t, time.Minute, func() error { // a refresh leaves once a router has passed it
+		done := e.clean(clean, cold)
+		cooled.Stubbed, cooled.Purged, cooled.Held = cooled.Stubbed+done.Stubbed, cooled.Purged+done.Purged, done.Held
+		if cooled.Stubbed != 39 || cooled.Purged != 1 || cooled.Held != 0 {
+			return fmt.Errorf("%+v, expected 39 stubs and one purge", cooled)
+		}
+		return nil
+	})
 	if now := said(); now != before {
 		t.Fatalf("cold:\n%s\nbefore:\n%s", now, before)
 	}
@@ -151,7 +157,7 @@ func TestDocumentsCold(t *testing.T) {
 		if len(found) != 39 || found["d-1"] != `{"n":3}` || found["d-2"] != "" || found["d-39"] != `{"again":1}` {
 			t.Errorf("%s: listed %v", when, found)
 		}
-		if h, err := c.History(t.Context(), "d-39"); err != nil || len(h) != 3 || h[0].Version != 1 || h[1].Op != schemas.OpRemoved || h[2].Version != 1 {
+		if h, err := again(c.History)(t.Context(), "d-39"); err != nil || len(h) != 3 || h[0].Version != 1 || h[1].Op != schemas.OpRemoved || h[2].Version != 1 {
 			t.Errorf("%s: the history of both lives: %+v, %v", when, h, err)
 		}
 	}
@@ -192,7 +198,7 @@ func TestCleanerAsksWhatCameLater(t *testing.T) {
 		t.Errorf("%d messages in DOCS, expected one of each of %d documents", len(left), n)
 	}
 	for i := range n {
-		if d, err := c.Load(t.Context(), fmt.Sprint("d-", i)); err != nil || (string(d.Body) == `{"n":-1}`) != (i < n/2) {
+		if d, err := again(c.Load)(t.Context(), fmt.Sprint("d-", i)); err != nil || (string(d.Body) == `{"n":-1}`) != (i < n/2) {
 			t.Errorf("d-%d: %+v, %v", i, d, err)
 		}
 	}
@@ -274,14 +280,14 @@ func TestDocumentsEverywhere(t *testing.T) {
 	e.stored("customers", 40, time.Minute)
 	e.clean(e.cleaner(), cold)
 	look("cold")
-	page, err := c.List(t.Context(), documents.Selection{All: true, Limit: 1})
+	page, err := again(c.List)(t.Context(), documents.Selection{All: true, Limit: 1})
 	if err != nil || page.Cursor == "" {
 		t.Fatal(page, err)
 	}
-	if _, err := c.List(t.Context(), documents.Selection{Cursor: page.Cursor}); !errors.Is(err, schemas.ErrRequest) {
+	if _, err := again(c.List)(t.Context(), documents.Selection{Cursor: page.Cursor}); !errors.Is(err, schemas.ErrRequest) {
 		t.Errorf("the cursor of all documents for a path: %v", err)
 	}
-	if _, err := c.List(t.Context(), documents.Selection{All: true, Path: "se"}); !errors.Is(err, schemas.ErrRequest) {
+	if _, err := again(c.List)(t.Context(), documents.Selection{All: true, Path: "se"}); !errors.Is(err, schemas.ErrRequest) {
 		t.Errorf("all, and a path: %v", err)
 	}
 }

@@ -103,7 +103,7 @@ func TestJanitorWaitsForACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	info.Config.MaxBytes = int64(info.State.Bytes * 10 / 9)
-	if _, err := e.reg.JetStream().UpdateStream(t.Context(), info.Config); err != nil {
+	if _, err := e.js().UpdateStream(t.Context(), info.Config); err != nil {
 		t.Fatal(err)
 	}
 	round(1)

@@ -37,7 +37,7 @@ func TestRemovalsWaitForACopy(t *testing.T) {
 	e.stored("app", 14, 30*time.Second)
 	e.routed("app", 15)
 	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-1"}})
-	js := e.reg.JetStream()
+	js := e.js()
 	_, copying, err := streams.BeginCopying(t.Context(), js)
 	if err != nil {
 		t.Fatal(err)

@@ -158,7 +158,7 @@ func TestCrashPoints(t *testing.T) {
 // long, so that the next process need not wait for their share.
 func (e *env) forgetMembers(role string) {
 	e.t.Helper()
-	kv, err := e.reg.JetStream().KeyValue(e.t.Context(), schemas.Bucket)
+	kv, err := e.js().KeyValue(e.t.Context(), schemas.Bucket)
 	if err != nil {
 		e.t.Fatal(err)
 	}

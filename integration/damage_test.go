@@ -69,7 +69,7 @@ func TestShardsRolledBack(t *testing.T) {
 	}
 	publish(5)
 	e.stored("app", 5, 30*time.Second)
-	shards, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)
+	shards, err := e.js().Stream(t.Context(), schemas.StreamShards)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestShardsRolledBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	events, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamEvents)
+	events, err := e.js().Stream(t.Context(), schemas.StreamEvents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestShardForked(t *testing.T) {
 	stopRouter()
 	stopSink()
 	// The shard's last frame is replaced by another under its position.
-	shards, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)
+	shards, err := e.js().Stream(t.Context(), schemas.StreamShards)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestShardForked(t *testing.T) {
 func TestNoFrameInShards(t *testing.T) {
 	t.Parallel()
 	e := start(t, newTopic("app"))
-	js := e.reg.JetStream()
+	js := e.js()
 	for _, subject := range []string{"shards.x.y.z", "shards.app.2026-02.zzz", "shards.app.2026-02.00000000000000aa", "routed.zzz.0", "routed.app.zzz"} {
 		if _, err := js.Publish(t.Context(), subject, []byte("hi")); err != nil {
 			t.Fatal(err)
@@ -212,13 +212,13 @@ func TestNoFrameInShards(t *testing.T) {
 func TestPressedShardsFreeSpace(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
-	s, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)
+	s, err := e.js().Stream(t.Context(), schemas.StreamShards)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := s.CachedInfo().Config
 	cfg.MaxBytes = 2 << 20
-	if _, err := e.reg.JetStream().UpdateStream(t.Context(), cfg); err != nil {
+	if _, err := e.js().UpdateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	e.router(func(c *router.Config) { c.MaxBatchBytes = 256 << 10 })
@@ -244,7 +244,7 @@ func (e *env) place(t *testing.T, subject string, p schemas.Placed, payload []by
 	msg := nats.NewMsg(subject)
 	p.SetHeaders(msg.Header)
 	msg.Data = payload
-	if _, err := e.reg.JetStream().PublishMsg(t.Context(), msg); err != nil {
+	if _, err := e.js().PublishMsg(t.Context(), msg); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -117,14 +117,13 @@ func (h *damagedCluster) partNames() (names []string) {
 func (h *damagedCluster) reopen() (lost bool) {
 	h.t.Helper()
 	limits := schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}
-	reg, err := registry.Setup(h.t.Context(), h.connect(), limits)
-	if lost = errors.Is(err, registry.ErrLost); lost {
-		reg, err = registry.CreateBucket(h.t.Context(), h.connect(), limits)
-	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.reg = reg
+	eventually(h.t, 10*time.Second, func() (err error) { // NATS has just begun
+		if h.reg, err = registry.Setup(h.t.Context(), h.connect(), limits); errors.Is(err, registry.ErrLost) {
+			lost = true
+			h.reg, err = registry.CreateBucket(h.t.Context(), h.connect(), limits)
+		}
+		return err
+	})
 	return lost
 }
 
@@ -194,7 +193,7 @@ func (h *damagedCluster) quiet() (rep *verify.Report, err error) {
 		}
 		still := 8 * time.Second
 		if err != nil || rep.Pending > 0 {
-			still = 20 * time.Second
+			still = 40 * time.Second
 		}
 		text := fmt.Sprint(err)
 		if err == nil {

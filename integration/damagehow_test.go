@@ -115,7 +115,7 @@ func (h *damagedCluster) damageCheckpoint() {
 		}
 	case "older copy":
 		for _, subject := range slices.Sorted(maps.Keys(h.marks)) {
-			if _, err := h.reg.JetStream().Publish(h.t.Context(), subject, h.marks[subject]); err != nil {
+			if _, err := h.js().Publish(h.t.Context(), subject, h.marks[subject]); err != nil {
 				h.t.Fatal(err)
 			}
 		}

@@ -56,9 +56,9 @@ func (h *pairCluster) putAll() {
 // message of each lane.
 func (h *pairCluster) purgeRouted() {
 	h.t.Helper()
-	s, err := h.reg.JetStream().Stream(h.t.Context(), schemas.StreamEvents)
+	s, err := h.js().Stream(h.t.Context(), schemas.StreamEvents)
 	h.must(err)
-	routed, err := streams.Checkpoints(h.t.Context(), h.reg.JetStream(), "app")
+	routed, err := streams.Checkpoints(h.t.Context(), h.js(), "app")
 	h.must(err)
 	for lane, cp := range routed {
 		h.must(s.Purge(h.t.Context(), jetstream.WithPurgeSubject(schemas.LaneFilter("app", lane)), jetstream.WithPurgeSequence(cp.Source)))

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	archive "github.com/almanac-events/almanac/internal/query/documents"
@@ -126,7 +128,8 @@ func (h *pairCluster) sayOld() {
 
 // spooling is a producer with the spool's directory.
 func (h *pairCluster) spooling(url string) (*producer.Producer, error) {
-	return producer.Connect(h.t.Context(), url, producer.Config{Topic: "app", Policy: producer.Spool, SpoolDir: h.spool, Linger: time.Millisecond, Stderr: io.Discard})
+	return producer.Connect(h.t.Context(), url, producer.Config{Topic: "app", Policy: producer.Spool, SpoolDir: h.spool, Linger: time.Millisecond, Stderr: io.Discard,
+		NATS: []nats.Option{nats.Timeout(maxWait * 4 * time.Second)}})
 }
 
 // closing ends a producer, whose server may be away.

@@ -37,7 +37,7 @@ func TestChangedOfALaterLife(t *testing.T) {
 		for _, limit := range []int{1, 10} {
 			var ids []string
 			for s := (documents.Selection{All: true, Limit: limit}); ; {
-				page, err := c.Changed(t.Context(), s)
+				page, err := again(c.Changed)(t.Context(), s)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -76,17 +76,17 @@ func TestEraseDocuments(t *testing.T) {
 			t.Errorf("%s: %d documents are listed, expected %d", when, len(docs), all-mine+1)
 		}
 		for i := range mine {
-			if d, err := c.Load(t.Context(), fmt.Sprint("d-", i)); !errors.Is(err, documents.ErrNotFound) {
+			if d, err := again(c.Load)(t.Context(), fmt.Sprint("d-", i)); !errors.Is(err, documents.ErrNotFound) {
 				t.Errorf("%s: d-%d: %+v, %v", when, i, d, err)
 			}
 		}
 		for _, id := range []string{"d-1", "d-70", "d-136"} {
-			if h, err := c.History(t.Context(), id); !errors.Is(err, documents.ErrNotFound) {
+			if h, err := again(c.History)(t.Context(), id); !errors.Is(err, documents.ErrNotFound) {
 				t.Errorf("%s: the history of %s: %+v, %v", when, id, h, err)
 			}
 		}
 		for s := (documents.Selection{}); ; {
-			page, err := c.Changed(t.Context(), s)
+			page, err := again(c.Changed)(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestEraseDocuments(t *testing.T) {
 		}
 	}
 	eventually(t, time.Minute, func() error { // every reader knows the ledger after a second
-		if _, err := c.Load(t.Context(), "d-100"); !errors.Is(err, documents.ErrNotFound) {
+		if _, err := again(c.Load)(t.Context(), "d-100"); !errors.Is(err, documents.ErrNotFound) {
 			return fmt.Errorf("d-100 is loaded: %w", err)
 		}
 		return nil
@@ -117,12 +117,12 @@ func TestEraseDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, time.Minute, func() error {
-		if _, err := c.Load(t.Context(), "secret"); !errors.Is(err, documents.ErrNotFound) {
+		if _, err := again(c.Load)(t.Context(), "secret"); !errors.Is(err, documents.ErrNotFound) {
 			return fmt.Errorf("secret is loaded: %w", err)
 		}
 		return nil
 	})
-	if d, err := c.Load(t.Context(), "d-500"); err != nil || d.Version != 1 {
+	if d, err := again(c.Load)(t.Context(), "d-500"); err != nil || d.Version != 1 {
 		t.Errorf("another is not loaded: %+v, %v", d, err)
 	}
 	if byFilter, err = x.Run(t.Context(), "customers", byFilter.ID); err != nil || byFilter.Rows != 1 {
@@ -136,12 +136,12 @@ func TestEraseDocuments(t *testing.T) {
 	}
 	gone("erased")
 	for _, id := range []string{"taken", "left"} {
-		if d, err := c.Load(t.Context(), id); !errors.Is(err, documents.ErrNotFound) {
+		if d, err := again(c.Load)(t.Context(), id); !errors.Is(err, documents.ErrNotFound) {
 			t.Errorf("%s: %+v, %v: an older state came up", id, d, err)
 		}
 	}
 	for _, id := range []string{"given", "later", "d-500"} {
-		if d, err := c.Load(t.Context(), id); err != nil || len(d.Body) == 0 {
+		if d, err := again(c.Load)(t.Context(), id); err != nil || len(d.Body) == 0 {
 			t.Errorf("%s: %+v, %v", id, d, err)
 		}
 	}

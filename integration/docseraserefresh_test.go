@@ -49,7 +49,7 @@ func TestEraseWhatWasRefreshed(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"last", "given", "left"} {
-		h, err := c.History(t.Context(), id)
+		h, err := again(c.History)(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

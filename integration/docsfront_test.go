@@ -10,7 +10,6 @@ import (
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/internal/maintenance/repair"
 	"github.com/almanac-events/almanac/internal/maintenance/verify"
-	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
@@ -49,13 +48,13 @@ func TestRepairDocuments(t *testing.T) {
 	}
 	e.stored("customers", 51, time.Minute)
 	e.verified("customers")
-	docs, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamDocs)
+	docs, err := e.js().Stream(t.Context(), schemas.StreamDocs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"d-1", "d-15", "d-29"} { // a stub, a record, a removal: the last is not a loss
 		for _, m := range e.messages(schemas.StreamDocs, "docs.customers.*."+id) {
-			if err := streams.Delete(t.Context(), e.reg.JetStream(), docs, m.Sequence, false, streams.Refuse); err != nil {
+			if err := streams.Delete(t.Context(), e.js(), docs, m.Sequence, false, streams.Refuse); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -89,7 +88,7 @@ func TestRepairDocuments(t *testing.T) {
 	}
 	e.verified("customers")
 	for id, version := range map[string]uint64{"d-1": 1, "d-15": 2} {
-		if d, err := c.Load(t.Context(), id); err != nil || d.Version != version || len(d.Body) == 0 {
+		if d, err := again(c.Load)(t.Context(), id); err != nil || d.Version != version || len(d.Body) == 0 {
 			t.Errorf("%s: %+v, %v", id, d, err)
 		}
 	}
@@ -122,12 +121,10 @@ func TestRepairLostFront(t *testing.T) {
 	}
 	e.stored("customers", uint64(n+1), 3*time.Minute)
 	e.verified("customers")
-	if err := e.reg.JetStream().DeleteStream(t.Context(), schemas.StreamDocs); err != nil {
+	if err := e.js().DeleteStream(t.Context(), schemas.StreamDocs); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := registry.Setup(t.Context(), e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}); err != nil {
-		t.Fatal(err)
-	}
+	e.setUpAgain()
 	if _, err := documents.Open(t.Context(), e.connect(), "customers", documents.Config{}); !errors.Is(err, documents.ErrLostFront) {
 		t.Fatalf("a lost front was opened: %v", err)
 	}
@@ -142,7 +139,7 @@ func TestRepairLostFront(t *testing.T) {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	for i := range n {
-		d, err := c.Load(t.Context(), fmt.Sprint("d-", i))
+		d, err := again(c.Load)(t.Context(), fmt.Sprint("d-", i))
 		if i == 7 && errors.Is(err, documents.ErrNotFound) {
 			continue
 		}

@@ -53,12 +53,12 @@ func TestDocumentsAreInTheirLane(t *testing.T) {
 					} else {
 						want = append(want, id(i))
 					}
-					h, err := c.History(t.Context(), id(i))
+					h, err := again(c.History)(t.Context(), id(i))
 					if versions == 0 {
 						if len(h) != 0 && err == nil {
 							t.Errorf("%s: %s has %d versions", when, id(i), len(h))
 						}
-						if d, err := c.Load(t.Context(), id(i)); err == nil {
+						if d, err := again(c.Load)(t.Context(), id(i)); err == nil {
 							t.Errorf("%s: %s is loaded: %+v", when, id(i), d)
 						}
 						continue
@@ -66,11 +66,11 @@ func TestDocumentsAreInTheirLane(t *testing.T) {
 					if err != nil || len(h) != versions || h[len(h)-1].Version != uint64(versions) {
 						t.Errorf("%s: %s: %d versions (%v), expected %d", when, id(i), len(h), err, versions)
 					}
-					if d, err := c.Load(t.Context(), id(i)); err != nil || d.Version != uint64(versions) {
+					if d, err := again(c.Load)(t.Context(), id(i)); err != nil || d.Version != uint64(versions) {
 						t.Errorf("%s: %s: %+v (%v), expected version %d", when, id(i), d, err, versions)
 					}
 				}
-				page, err := c.List(t.Context(), documents.Selection{Path: "p"})
+				page, err := again(c.List)(t.Context(), documents.Selection{Path: "p"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,7 +97,7 @@ func TestDocumentsAreInTheirLane(t *testing.T) {
 			if lanes > 1 { // the newest version of d-0, in another lane
 				other := schemas.NewShard((document.Lane(&tp, id(0)) + 1) % lanes)
 				e.exec("INSERT INTO %s SELECT * REPLACE(toUInt64(%d) AS shard, toInt64(9) AS version, toInt64(999999) AS seq) FROM %[1]s WHERE doc_id = 'd-0'", e.table("customers"), uint64(other))
-				if h, err := c.History(t.Context(), id(0)); err != nil || len(h) != 1 {
+				if h, err := again(c.History)(t.Context(), id(0)); err != nil || len(h) != 1 {
 					t.Errorf("with a row in another lane: %d versions (%v), expected 1", len(h), err)
 				}
 			}

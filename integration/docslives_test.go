@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -70,10 +71,16 @@ func TestErasedLives(t *testing.T) {
 		return nil
 	})
 	err = filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the server goes on
+		}
 		if err != nil || e.IsDir() || filepath.Base(filepath.Dir(filepath.Dir(path))) != "DOCS" {
 			return err
 		}
 		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if bytes.Contains(b, []byte("LEAKMARK")) {
 			at := bytes.Index(b, []byte("LEAKMARK"))
 			t.Errorf("%s still has %d times what was erased: %q", path, bytes.Count(b, []byte("LEAKMARK")), b[max(0, at-700):at])

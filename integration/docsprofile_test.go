@@ -59,7 +59,7 @@ func TestListedWhileStored(t *testing.T) {
 	for {
 		listed := make(chan int, 1)
 		go func() {
-			page, err := c.List(t.Context(), documents.Selection{Path: "p"})
+			page, err := again(c.List)(t.Context(), documents.Selection{Path: "p"})
 			if err != nil {
 				t.Error(err)
 				page = &documents.Page{}

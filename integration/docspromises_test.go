@@ -109,7 +109,7 @@ func oneOfTwoUpdates(t *testing.T, c *documents.Collection, id string) (versions
 		_, err := c.Batch(t.Context(), documents.Op{ID: id + "b", If: documents.IfVersion(1), Body: body}, documents.Op{ID: id + "a", If: documents.IfVersion(2), Body: body})
 		return err
 	})
-	docs, err := c.LoadMany(t.Context(), []string{id + "a", id + "b"})
+	docs, err := again(c.LoadMany)(t.Context(), []string{id + "a", id + "b"})
 	if err != nil || docs[0] == nil || docs[1] == nil || docs[0].Version != 3 || docs[1].Version != 2 || string(docs[0].Body) != string(docs[1].Body) {
 		t.Errorf("%s: %+v, %v", id, docs, err)
 	}

@@ -88,7 +88,7 @@ func TestImportDocumentsTwice(t *testing.T) {
 	for i := 0; i < len(docs); i += 101 {
 		var want bytes.Buffer
 		_ = json.Compact(&want, docs[i].Body)
-		if d, err := c.Load(t.Context(), docs[i].ID); err != nil || string(d.Body) != want.String() {
+		if d, err := again(c.Load)(t.Context(), docs[i].ID); err != nil || string(d.Body) != want.String() {
 			t.Errorf("%s: %+v, %v", docs[i].ID, d, err)
 		}
 	}

@@ -40,7 +40,7 @@ func TestDocumentsSelected(t *testing.T) {
 		t.Helper()
 		changed := func(s documents.Selection) (docs []*documents.Document) {
 			for s.Limit = 2; ; {
-				page, err := c.Changed(t.Context(), s)
+				page, err := again(c.Changed)(t.Context(), s)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -101,7 +101,7 @@ func TestDocumentsCreatedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.stored("customers", 3, time.Minute)
-		s, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamDocs)
+		s, err := e.js().Stream(t.Context(), schemas.StreamDocs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestDocumentsCreatedAgain(t *testing.T) {
 				t.Errorf("%s: %+v lists %d: %+v", when, s, len(docs), docs)
 			}
 		}
-		history, err := c.History(t.Context(), "a")
+		history, err := again(c.History)(t.Context(), "a")
 		var ops []string
 		for _, d := range history {
 			ops = append(ops, fmt.Sprint(d.Version, d.Op))

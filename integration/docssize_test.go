@@ -115,8 +115,9 @@ func (d *documentsAtSize) rates() {
 // fill stores the documents by batches of 500.
 func (d *documentsAtSize) fill() {
 	begun := time.Now()
-	parallel(d.t, 4, func(w int) {
-		for from := w * documents.MaxBatch; from < d.n; from += 4 * documents.MaxBatch {
+	const writers = 2 // more wait for each other longer than for an answer where NATS syncs slowly
+	parallel(d.t, writers, func(w int) {
+		for from := w * documents.MaxBatch; from < d.n; from += writers * documents.MaxBatch {
 			var ops []documents.Op
 			for i := from; i < min(from+documents.MaxBatch, d.n); i++ {
 				ops = append(ops, d.new(i))
@@ -148,7 +149,7 @@ func (d *documentsAtSize) loads(what string) [2]time.Duration {
 	for i := range min(d.n, 1000) {
 		k := i * 7919 % d.n
 		begun := time.Now()
-		doc, err := d.c.Load(d.t.Context(), fmt.Sprint("d-", k))
+		doc, err := again(d.c.Load)(d.t.Context(), fmt.Sprint("d-", k))
 		took = append(took, time.Since(begun))
 		if err != nil || string(doc.Body) != string(d.new(k).Body) {
 			d.t.Fatalf("%s: document %d: %+v, %v", what, k, doc, err)
@@ -162,7 +163,7 @@ func (d *documentsAtSize) loads(what string) [2]time.Duration {
 func (d *documentsAtSize) pages() {
 	ctx := d.t.Context()
 	begun := time.Now()
-	page, err := d.documents("customers").List(ctx, documents.Selection{Path: "p", Limit: 500})
+	page, err := again(d.documents("customers").List)(ctx, documents.Selection{Path: "p", Limit: 500})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func (d *documentsAtSize) pages() {
 		sel := documents.Selection{Path: "p", Limit: 500, Cursor: page.Cursor}
 		last := page.Documents[len(page.Documents)-1]
 		begun := time.Now()
-		next, err := d.c.List(ctx, sel)
+		next, err := again(d.c.List)(ctx, sel)
 		if err != nil {
 			d.t.Fatal(err)
 		}

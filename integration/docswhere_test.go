@@ -96,22 +96,22 @@ func TestDocumentsWhere(t *testing.T) {
 	e.stored("customers", n+61, time.Minute)
 	look("changes are stored")
 
-	page, err := c.List(t.Context(), documents.Selection{Path: "p", Where: "status = 'active' AND ts > -1h", Limit: 10})
+	page, err := again(c.List)(t.Context(), documents.Selection{Path: "p", Where: "status = 'active' AND ts > -1h", Limit: 10})
 	if err != nil || page.Cursor == "" {
 		t.Fatal(page, err)
 	}
-	if next, err := c.List(t.Context(), documents.Selection{Path: "p", Where: "status = 'active' AND ts > -1h", Limit: 10, Cursor: page.Cursor}); err != nil || len(next.Documents) != 10 || next.Documents[0].ID == page.Documents[9].ID {
+	if next, err := again(c.List)(t.Context(), documents.Selection{Path: "p", Where: "status = 'active' AND ts > -1h", Limit: 10, Cursor: page.Cursor}); err != nil || len(next.Documents) != 10 || next.Documents[0].ID == page.Documents[9].ID {
 		t.Errorf("the next page: %+v, %v", next, err)
 	}
 	for name, s := range map[string]documents.Selection{
 		"another filter": {Path: "p", Where: "status = 'closed'", Cursor: page.Cursor}, "no filter": {Path: "p", Cursor: page.Cursor},
 	} {
-		if _, err := c.List(t.Context(), s); !errors.Is(err, schemas.ErrRequest) || !strings.Contains(err.Error(), "status = 'active'") {
+		if _, err := again(c.List)(t.Context(), s); !errors.Is(err, schemas.ErrRequest) || !strings.Contains(err.Error(), "status = 'active'") {
 			t.Errorf("the cursor with %s: %v", name, err)
 		}
 	}
 	var bad *filter.Error
-	if _, err := c.List(t.Context(), documents.Selection{Path: "p", Where: "statuss = 'a'"}); !errors.As(err, &bad) || !strings.Contains(bad.Msg, "status") {
+	if _, err := again(c.List)(t.Context(), documents.Selection{Path: "p", Where: "statuss = 'a'"}); !errors.As(err, &bad) || !strings.Contains(bad.Msg, "status") {
 		t.Errorf("%v", err)
 	}
 }

@@ -108,7 +108,7 @@ func (k *keptDocuments) there(when string, prefixes ...string) {
 	for _, p := range []string{"a-", "b-", "d-", "e-", "f-"} {
 		for i := range keptEach {
 			id := fmt.Sprint(p, i)
-			d, err := k.c.Load(t.Context(), id)
+			d, err := again(k.c.Load)(t.Context(), id)
 			if want[id] != (err == nil) || err != nil && !errors.Is(err, documents.ErrNotFound) {
 				t.Fatalf("%s: %s: %+v, %v", when, id, d, err)
 			}
@@ -165,11 +165,15 @@ func (k *keptDocuments) closing() *retention.Janitor {
 // rounds has a janitor do what is due. One shard of each lane goes in each round.
 func (k *keptDocuments) rounds(j *retention.Janitor) {
 	k.e.t.Helper()
-	for range k.e.shards("customers") {
-		if err := j.Round(k.e.t.Context()); err != nil {
-			k.e.t.Error(err)
+	eventually(k.e.t, time.Minute, func() error {
+		err := j.Round(k.e.t.Context())
+		for _, s := range k.e.shards("customers") {
+			if (s.Status == registry.Dropped) != k.past(&s) {
+				return fmt.Errorf("%s: %w", describe(k.e.shards("customers")), err)
+			}
 		}
-	}
+		return err
+	})
 	k.dropped()
 }
 
@@ -195,7 +199,7 @@ func TestDocumentRetention(t *testing.T) {
 					t.Errorf("DOCS has %s", m.Subject)
 				}
 			}
-			if h, err := k.c.History(t.Context(), "d-1"); err != nil || len(h) != 1 || h[0].Version != 2 {
+			if h, err := again(k.c.History)(t.Context(), "d-1"); err != nil || len(h) != 1 || h[0].Version != 2 {
 				t.Errorf("the history of d-1 is %+v, %v", h, err)
 			}
 			d, err := k.c.Create(t.Context(), documents.Draft{ID: "a-1", Path: "se", Body: []byte(`{}`)})
@@ -220,7 +224,7 @@ func TestDocumentAnonymise(t *testing.T) {
 	k.there("after", "a-", "b-", "d-", "f-")
 	k.e.verified("customers")
 	for id, want := range map[string]string{"a-1": "null", "b-1": "null", "d-1": `{"owner":"u-d-1"}`, "f-1": `{"owner":"u-f-1"}`} {
-		d, err := k.c.Load(t.Context(), id)
+		d, err := again(k.c.Load)(t.Context(), id)
 		if err != nil || string(d.Body) != want || (d.By == "") != (want == "null") {
 			t.Errorf("%s: %+v, %v", id, d, err)
 		}
@@ -246,12 +250,12 @@ func TestDocumentRetentionDies(t *testing.T) {
 	} {
 		k.e.janitorKilled(point, k.time)
 		k.e.verified("customers")
-		plan, err := k.e.repairer().Plan(t.Context(), "customers")
+		plan, err := again(k.e.repairer().Plan)(t.Context(), "customers")
 		if err != nil || len(plan.Actions) > 0 {
 			t.Errorf("after %s: a repair would do %+v, %v", point, plan, err)
 		}
 		for _, id := range []string{"a-3", "b-3"} {
-			if _, err := k.c.Load(t.Context(), id); err != nil && !errors.Is(err, documents.ErrNotFound) {
+			if _, err := again(k.c.Load)(t.Context(), id); err != nil && !errors.Is(err, documents.ErrNotFound) {
 				t.Errorf("after %s: %v", point, err)
 			}
 		}
@@ -266,12 +270,10 @@ func TestDocumentRetentionOfALostFront(t *testing.T) {
 	t.Parallel()
 	k := keepDocuments(t, -1, false)
 	j := k.closing()
-	if err := k.e.reg.JetStream().DeleteStream(t.Context(), schemas.StreamDocs); err != nil {
+	if err := k.e.js().DeleteStream(t.Context(), schemas.StreamDocs); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := registry.Setup(t.Context(), k.e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}); err != nil {
-		t.Fatal(err)
-	}
+	k.e.setUpAgain()
 	k.rounds(j)
 	k.e.carryOut(k.e.plan())
 	k.c = k.e.documents("customers")

@@ -125,7 +125,7 @@ func TestDocumentsJourney(t *testing.T) {
 		if len(docs) != 29 {
 			t.Errorf("%s: %d documents are listed, expected 29", when, len(docs))
 		}
-		if h, err := c.History(t.Context(), "d-3"); err != nil || len(h) != 3 || h[0].Op != schemas.OpStored || h[1].Version != 2 || h[2].Op != schemas.OpRemoved {
+		if h, err := again(c.History)(t.Context(), "d-3"); err != nil || len(h) != 3 || h[0].Op != schemas.OpStored || h[1].Version != 2 || h[2].Op != schemas.OpRemoved {
 			t.Errorf("%s: the history of d-3 is %+v, %v", when, h, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestDocumentsPages(t *testing.T) {
 	e := running(t, docsTopic())
 	c := e.documents("customers")
 	create(t, c, "d-", "se", 1203)
-	newest, err := c.List(t.Context(), documents.Selection{Path: "se", Limit: 1})
+	newest, err := again(c.List)(t.Context(), documents.Selection{Path: "se", Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,14 +177,14 @@ func TestDocumentsPages(t *testing.T) {
 		}
 		seen[d.ID] = true
 	}
-	page, err := c.List(t.Context(), documents.Selection{Path: "se", Limit: 10})
+	page, err := again(c.List)(t.Context(), documents.Selection{Path: "se", Limit: 10})
 	if err != nil || page.Cursor == "" {
 		t.Fatal(page, err)
 	}
 	for name, s := range map[string]documents.Selection{
 		"another path": {Path: "no", Cursor: page.Cursor}, "another range": {Path: "se", Cursor: page.Cursor, From: from}, "no cursor": {Path: "se", Cursor: "x"},
 	} {
-		if _, err := c.List(t.Context(), s); !errors.Is(err, schemas.ErrRequest) {
+		if _, err := again(c.List)(t.Context(), s); !errors.Is(err, schemas.ErrRequest) {
 			t.Errorf("the cursor with %s: %v", name, err)
 		}
 	}
@@ -209,7 +209,7 @@ func TestDocumentsChanged(t *testing.T) {
 	look := func(when string) {
 		t.Helper()
 		for _, w := range []struct{ from, to, n int }{{0, 1, 1}, {7, 8, 1}, {2, 6, 0}, {0, 60, 1}} {
-			page, err := c.Changed(t.Context(), documents.Selection{All: true, From: ten.Add(time.Duration(w.from) * time.Minute), To: ten.Add(time.Duration(w.to) * time.Minute)})
+			page, err := again(c.Changed)(t.Context(), documents.Selection{All: true, From: ten.Add(time.Duration(w.from) * time.Minute), To: ten.Add(time.Duration(w.to) * time.Minute)})
 			if err != nil || len(page.Documents) != w.n || w.n == 1 && page.Documents[0].Version != 3 {
 				t.Errorf("%s: from minute %d to %d: %+v, %v; expected %d", when, w.from, w.to, page, err, w.n)
 			}
@@ -223,7 +223,7 @@ func TestDocumentsChanged(t *testing.T) {
 	create(t, e.documents("customers"), "x", "a/b", 200)
 	s, found := documents.Selection{All: true, From: ten.Add(time.Hour), Limit: 70}, map[string]bool{}
 	for {
-		page, err := e.documents("customers").Changed(t.Context(), s)
+		page, err := again(e.documents("customers").Changed)(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,14 +249,14 @@ func TestDocumentsMisplaced(t *testing.T) {
 	e := running(t, docsTopic())
 	c := e.documents("customers")
 	create(t, c, "d", "", 3)
-	if _, err := e.reg.JetStream().Publish(t.Context(), schemas.DocSubject("customers", 1, "stray"), []byte("x")); err != nil {
+	if _, err := e.js().Publish(t.Context(), schemas.DocSubject("customers", 1, "stray"), []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.reg.JetStream().Publish(t.Context(), schemas.EventsSubject("customers", schemas.MonthOf(time.Now().UnixNano()), 0), []byte(`{"message":"x"}`)); err != nil {
+	if _, err := e.js().Publish(t.Context(), schemas.EventsSubject("customers", schemas.MonthOf(time.Now().UnixNano()), 0), []byte(`{"message":"x"}`)); err != nil {
 		t.Fatal(err)
 	}
 	reasons := func(topic string) string {
-		msg, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)
+		msg, err := e.js().Stream(t.Context(), schemas.StreamShards)
 		if err != nil {
 			return err.Error()
 		}

@@ -44,7 +44,7 @@ func TestEmptiedTables(t *testing.T) {
 				e.verified(topic)
 			}
 			for i := range 30 {
-				if _, err := c.Load(t.Context(), fmt.Sprint("d-", i)); err != nil {
+				if _, err := again(c.Load)(t.Context(), fmt.Sprint("d-", i)); err != nil {
 					t.Error(err)
 				}
 			}

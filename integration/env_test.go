@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/access"
 	"github.com/almanac-events/almanac/internal/embedded"
@@ -315,4 +316,31 @@ func answered[T any](ask func() (T, error)) (answer T, err error) {
 		}
 	}
 	return answer, err
+}
+
+// again is a read that is answered.
+func again[A, T any](read func(context.Context, A) (T, error)) func(context.Context, A) (T, error) {
+	return func(ctx context.Context, a A) (T, error) {
+		return answered(func() (T, error) { return read(ctx, a) })
+	}
+}
+
+// setUpAgain makes the streams that are gone.
+func (e *env) setUpAgain() {
+	e.t.Helper()
+	limits := schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}
+	eventually(e.t, 10*time.Second, func() error {
+		_, err := registry.Setup(e.t.Context(), e.srv.NC(), limits)
+		return err
+	})
+}
+
+// js is JetStream, which may take as long to answer as a busy machine does: the client's own wait is 5 s.
+func (e *env) js() jetstream.JetStream {
+	e.t.Helper()
+	js, err := jetstream.New(e.reg.JetStream().Conn(), jetstream.WithDefaultTimeout(maxWait*10*time.Second))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return js
 }

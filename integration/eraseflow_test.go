@@ -87,7 +87,7 @@ func TestEraseAllBelowTheFence(t *testing.T) {
 	}
 	send()
 	s := e.shards("app")[0]
-	stream, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)
+	stream, err := e.js().Stream(t.Context(), schemas.StreamShards)
 	if err != nil {
 		t.Fatal(err)
 	}

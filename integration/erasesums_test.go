@@ -266,7 +266,7 @@ func TestSinkLeavesAnUnknownShard(t *testing.T) {
 				again.Header.Set(k, m.Header.Get(k))
 			}
 		}
-		if _, err := d.reg.JetStream().PublishMsg(t.Context(), again); err != nil {
+		if _, err := d.js().PublishMsg(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
 	}

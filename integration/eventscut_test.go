@@ -177,7 +177,7 @@ func TestEventsCutBeforeRouting(t *testing.T) {
 	stopSink()
 	// The lane waits for a repair: a router wrote it, as it seems, so none takes it out.
 	last := d.messages(schemas.StreamShards, schemas.RoutedSubject("app", "1"))
-	odd, err := d.reg.JetStream().Publish(t.Context(), schemas.RoutedSubject("app", "1"), []byte("no checkpoint"), jetstream.WithExpectLastSequencePerSubject(last[len(last)-1].Sequence))
+	odd, err := d.js().Publish(t.Context(), schemas.RoutedSubject("app", "1"), []byte("no checkpoint"), jetstream.WithExpectLastSequencePerSubject(last[len(last)-1].Sequence))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestEventsCutAroundAPurge(t *testing.T) {
 	d.stored("other", 1, 30*time.Second)
 	stopRouter()
 	last := d.messages(schemas.StreamShards, schemas.RoutedSubject("other", "0"))
-	odd, err := d.reg.JetStream().Publish(t.Context(), schemas.RoutedSubject("other", "0"), []byte("no checkpoint"), jetstream.WithExpectLastSequencePerSubject(last[len(last)-1].Sequence))
+	odd, err := d.js().Publish(t.Context(), schemas.RoutedSubject("other", "0"), []byte("no checkpoint"), jetstream.WithExpectLastSequencePerSubject(last[len(last)-1].Sequence))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestEventsCutAroundAPurge(t *testing.T) {
 	d.stored("app", 11+5, 30*time.Second)
 	eventually(t, 20*time.Second, func() error {
 		for topic, want := range map[string]uint64{"app": 3, "other": 0} { // other was routed up to 11
-			cps, err := streams.Checkpoints(t.Context(), d.reg.JetStream(), topic)
+			cps, err := streams.Checkpoints(t.Context(), d.js(), topic)
 			if err != nil || len(cps["0"].Cuts) != 1 || cps["0"].Cuts[0].Messages != want {
 				return fmt.Errorf("%s: %+v (%w), expected a cut that took %d messages", topic, cps["0"].Cuts, err, want)
 			}

@@ -26,7 +26,7 @@ func TestRepairForeignShard(t *testing.T) {
 				msg := nats.NewMsg(schemas.ShardSubject("app", m, id))
 				p.SetHeaders(msg.Header)
 				msg.Data = payload
-				if _, err := e.reg.JetStream().PublishMsg(e.t.Context(), msg); err != nil {
+				if _, err := e.js().PublishMsg(e.t.Context(), msg); err != nil {
 					e.t.Fatal(err)
 				}
 			},

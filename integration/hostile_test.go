@@ -137,7 +137,7 @@ func TestHostileMessagesInShards(t *testing.T) {
 	}
 	like := nats.NewMsg(subject)
 	like.Header, like.Data = streams.CopyHeaders(frame.Header), []byte("garbage")
-	if _, err := e.reg.JetStream().PublishMsg(t.Context(), like); err != nil {
+	if _, err := e.js().PublishMsg(t.Context(), like); err != nil {
 		t.Fatal(err)
 	}
 	p.Log(producer.Event{UserID: "second", Message: "x"})

@@ -163,16 +163,19 @@ func (e *env) rollupsKilled(point string) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	err = untilKilled(func() error {
-		for {
-			if more, err := u.Round(e.t.Context()); err != nil || !more {
-				return err
+	eventually(e.t, 20*time.Second, func() error {
+		err := untilKilled(func() error {
+			for {
+				if more, err := u.Round(e.t.Context()); err != nil || !more {
+					return err
+				}
 			}
+		})
+		if !errors.Is(err, errKilled) {
+			return fmt.Errorf("rollups did not come to %s: %w", point, err)
 		}
+		return nil
 	})
-	if !errors.Is(err, errKilled) {
-		e.t.Errorf("rollups did not come to %s: %v", point, err)
-	}
 }
 
 // examined waits until all of a topic is examined, and its series are listed.
@@ -309,13 +312,16 @@ func (e *env) sealed(point string) []schemas.Seal {
 		if p == point {
 			panic(killed(p))
 		}
-	}, Hooks: seals.Hooks{Fault: func(ref schemas.ShardRef, err error) { e.t.Errorf("sealer %s: %v", ref, err) }}})
+	}, Hooks: seals.Hooks{Fault: func(ref schemas.ShardRef, err error) { e.logf("sealer %s: %v", ref, err) }}})
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	if err := untilKilled(func() error { return s.Round(e.t.Context()) }); point != "" && !errors.Is(err, errKilled) || point == "" && err != nil {
-		e.t.Errorf("the sealer until %q: %v", point, err)
-	}
+	eventually(e.t, 20*time.Second, func() error {
+		if err := untilKilled(func() error { return s.Round(e.t.Context()) }); point != "" && !errors.Is(err, errKilled) || point == "" && err != nil {
+			return fmt.Errorf("the sealer until %q: %w", point, err)
+		}
+		return nil
+	})
 	ctx, cancel := context.WithTimeout(e.t.Context(), time.Minute)
 	defer cancel()
 	all, err := e.reg.Seals(ctx, "trail")

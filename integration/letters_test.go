@@ -141,7 +141,7 @@ func (e *env) sendAgain(msgs []*streams.Message) {
 	for _, raw := range msgs {
 		m := &nats.Msg{Subject: raw.Subject, Header: raw.Header, Data: raw.Data}
 		m.Header.Del(jetstream.MsgIDHeader) // as after the duplicate window
-		if _, err := e.reg.JetStream().PublishMsg(e.t.Context(), m); err != nil {
+		if _, err := e.js().PublishMsg(e.t.Context(), m); err != nil {
 			e.t.Fatal(err)
 		}
 	}

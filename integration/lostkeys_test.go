@@ -38,7 +38,7 @@ func (e *env) purgeKey(key string) {
 func (e *env) purgeStreams(names ...string) {
 	e.t.Helper()
 	for _, name := range names {
-		s, err := e.reg.JetStream().Stream(e.t.Context(), name)
+		s, err := e.js().Stream(e.t.Context(), name)
 		if err == nil {
 			err = s.Purge(e.t.Context())
 		}
@@ -77,7 +77,7 @@ func TestLostAndUnreadableKeys(t *testing.T) {
 			e.put(schemas.ShardKey("app", s.Month, s.ID), `[1]`)
 		}, false, false},
 		{"a checkpoint garbage", "routed.app.0: checkpoint is not readable", func(e *env, _ registry.Shard) {
-			if _, err := e.reg.JetStream().Publish(e.t.Context(), schemas.RoutedSubject("app", "0"), []byte("garbage")); err != nil {
+			if _, err := e.js().Publish(e.t.Context(), schemas.RoutedSubject("app", "0"), []byte("garbage")); err != nil {
 				e.t.Fatal(err)
 			}
 		}, false, true},
@@ -149,7 +149,7 @@ func TestVerifyNamesLostTopicInEvents(t *testing.T) {
 	e.purgeKey(schemas.TopicKey("app"))
 	e.named("5 messages in EVENTS; declare it again")
 	// A client's own message under a topic that was never declared is none.
-	if _, err := e.reg.JetStream().Publish(t.Context(), "events.never.2026-11.0", []byte(`{"message":"m"}`)); err != nil {
+	if _, err := e.js().Publish(t.Context(), "events.never.2026-11.0", []byte(`{"message":"m"}`)); err != nil {
 		t.Fatal(err)
 	}
 	rep, err := e.proof("")
@@ -172,7 +172,7 @@ func TestVerifyNamesLostTopicInEvents(t *testing.T) {
 func TestLostWithGarbage(t *testing.T) {
 	t.Parallel()
 	e := start(t)
-	js := e.reg.JetStream()
+	js := e.js()
 	subject := schemas.ShardSubject("gone", 202611, 7)
 	publish := func(h nats.Header, data string) {
 		msg := nats.NewMsg(subject)

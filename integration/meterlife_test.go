@@ -157,9 +157,12 @@ func (e *env) janitorKilled(point string, now func() time.Time) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	if err := untilKilled(func() error { return j.Round(e.t.Context()) }); !errors.Is(err, errKilled) {
-		e.t.Errorf("the janitor did not come to %s: %v", point, err)
-	}
+	eventually(e.t, 20*time.Second, func() error {
+		if err := untilKilled(func() error { return j.Round(e.t.Context()) }); !errors.Is(err, errKilled) {
+			return fmt.Errorf("the janitor did not come to %s: %w", point, err)
+		}
+		return nil
+	})
 }
 
 // ClickHouse is restored as a whole, and what is derived with it: bills are those of what was

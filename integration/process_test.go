@@ -75,7 +75,7 @@ func runPart(spec string) error {
 	if err != nil {
 		return err
 	}
-	reg, err := registry.Open(ctx, nc)
+	reg, err := answered(func() (*registry.Registry, error) { return registry.Open(ctx, nc) })
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,11 @@ func runPart(spec string) error {
 		}
 	}
 	if p.Role == "router" {
-		r, err := router.New(ctx, nc, router.Config{Registry: reg, Discover: 100 * time.Millisecond, Crash: crash, Hooks: router.Hooks{
-			Fault: func(topic, lane string, err error) { _, _ = fmt.Fprintln(os.Stderr, topic, lane, err) },
-		}})
+		r, err := answered(func() (*router.Router, error) {
+			return router.New(ctx, nc, router.Config{Registry: reg, Discover: 100 * time.Millisecond, Crash: crash, Hooks: router.Hooks{
+				Fault: func(topic, lane string, err error) { _, _ = fmt.Fprintln(os.Stderr, topic, lane, err) },
+			}})
+		})
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func TestRedactAgainFindsWhatIsLeft(t *testing.T) {
 	place(1, 1, schemas.Source{Seq: job.Fence + 1, Stored: job.FenceTime + 1}, "u-1")
 	unreadable := nats.NewMsg(schemas.ShardSubject("app", feb, 2))
 	unreadable.Header.Set(schemas.HeaderPos, "?")
-	if _, err := e.reg.JetStream().PublishMsg(t.Context(), unreadable); err != nil {
+	if _, err := e.js().PublishMsg(t.Context(), unreadable); err != nil {
 		t.Fatal(err)
 	}
 	place(2, 1, schemas.Source{Seq: 1, Stored: job.FenceTime - 1}, "u-7")
@@ -59,7 +59,7 @@ func TestRedactAgainFindsWhatIsLeft(t *testing.T) {
 	if redacted() {
 		t.Error("it is redacted all the same")
 	}
-	shards, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)
+	shards, err := e.js().Stream(t.Context(), schemas.StreamShards)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func (e *env) late(frames []*streams.Message) (events uint64) {
 				again.Header[k] = v
 			}
 		}
-		if _, err := e.reg.JetStream().PublishMsg(e.t.Context(), again); err != nil {
+		if _, err := e.js().PublishMsg(e.t.Context(), again); err != nil {
 			e.t.Fatal(err)
 		}
 		rows, err := strconv.ParseUint(m.Header.Get(schemas.HeaderRows), 10, 64)

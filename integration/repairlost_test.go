@@ -40,7 +40,7 @@ func TestRepairGap(t *testing.T) {
 				}
 			}
 			if !healed {
-				events, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamEvents)
+				events, err := e.js().Stream(t.Context(), schemas.StreamEvents)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -80,7 +80,7 @@ func TestRepairLostRegistry(t *testing.T) {
 	for name, lose := range map[string]func(*env){
 		"deleted": func(e *env) {
 			for _, bucket := range []string{schemas.Bucket, schemas.BucketCopies} {
-				if err := e.reg.JetStream().DeleteKeyValue(e.t.Context(), bucket); err != nil {
+				if err := e.js().DeleteKeyValue(e.t.Context(), bucket); err != nil {
 					e.t.Fatal(err)
 				}
 			}

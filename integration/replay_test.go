@@ -167,7 +167,7 @@ func TestReplaySeam(t *testing.T) {
 func (e *env) loseEnd(topic string) {
 	e.t.Helper()
 	ctx := e.t.Context()
-	stream, err := e.reg.JetStream().Stream(ctx, schemas.StreamShards)
+	stream, err := e.js().Stream(ctx, schemas.StreamShards)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func (e *env) lostIsNamed(topic string) {
 // nothing but the last frame of the first, and nothing of the second, and compares with what the frames brought.
 func (e *env) fromAnyPosition(topic string, all []told) {
 	e.t.Helper()
-	stream, err := e.reg.JetStream().Stream(e.t.Context(), schemas.StreamShards)
+	stream, err := e.js().Stream(e.t.Context(), schemas.StreamShards)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func (e *env) inShards(topic string, n uint64) {
 func (e *env) purgeSome(topic string, seed uint64) {
 	e.t.Helper()
 	ctx := e.t.Context()
-	stream, err := e.reg.JetStream().Stream(ctx, schemas.StreamShards)
+	stream, err := e.js().Stream(ctx, schemas.StreamShards)
 	if err != nil {
 		e.t.Fatal(err)
 	}

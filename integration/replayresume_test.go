@@ -154,7 +154,7 @@ func TestReplayIntoStream(t *testing.T) {
 	const n = 1000
 	e.fill("app", n, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	e.stored("app", n, 20*time.Second)
-	js := e.reg.JetStream()
+	js := e.js()
 	cfg := jetstream.StreamConfig{Name: "COPIES", Subjects: []string{"copies.>"}, Storage: jetstream.MemoryStorage,
 		MaxMsgs: n / 2, Discard: jetstream.DiscardNew, Duplicates: time.Hour, AllowDirect: true}
 	stream, err := js.CreateStream(t.Context(), cfg)

@@ -112,7 +112,7 @@ func TestWaitingErasureAfterItsFramesLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := h.messages(schemas.StreamShards, h.shards("app")[0].Ref().Subject())[2] // of u-7, at the fence
-		if err := streams.Delete(t.Context(), h.reg.JetStream(), shards, at.Sequence, true, streams.Refuse); err != nil {
+		if err := streams.Delete(t.Context(), h.js(), shards, at.Sequence, true, streams.Refuse); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := h.x.Run(t.Context(), "app", h.first.ID); !errors.Is(err, erasure.ErrLate) {

@@ -117,7 +117,7 @@ func TestSnapshotWhilePurged(t *testing.T) {
 	e.sink()
 	e.stored("app", 3, 20*time.Second)
 	shards := e.shards("app")
-	stream, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamShards)
+	stream, err := e.js().Stream(t.Context(), schemas.StreamShards)
 	if err != nil {
 		t.Fatal(err)
 	}

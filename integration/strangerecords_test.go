@@ -53,7 +53,7 @@ func (e *env) putStrange(subject string, h nats.Header, data []byte, replacing b
 	if m.Data = data; replacing {
 		m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 	}
-	if _, err := e.reg.JetStream().PublishMsg(e.t.Context(), m); err != nil {
+	if _, err := e.js().PublishMsg(e.t.Context(), m); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -105,7 +105,7 @@ func TestStrangeMessagesOnDocuments(t *testing.T) {
 		if docs, _ := list(t, c, documents.Selection{Path: "p"}); len(docs) != len(strange) {
 			t.Errorf("%s: %d are listed", when, len(docs))
 		}
-		if l, err := c.Lock(t.Context(), id(1), "me", time.Minute); err != nil {
+		if l, err := c.Lock(t.Context(), id(1), "me", time.Hour); err != nil {
 			t.Error(err)
 		} else {
 			e.putStrange(schemas.DocLockSubject("customers", document.Lane(&topic, id(1)), id(1)), nats.Header{schemas.HeaderOp: {"mine"}}, []byte("x"), false)

@@ -159,7 +159,7 @@ func TestRepairLostTimers(t *testing.T) {
 	}
 	e.verified(topic)
 
-	if err := e.reg.JetStream().DeleteStream(t.Context(), schemas.StreamTimers); err != nil {
+	if err := e.js().DeleteStream(t.Context(), schemas.StreamTimers); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := registry.Setup(t.Context(), e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}); err != nil {

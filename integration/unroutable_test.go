@@ -27,7 +27,7 @@ func (e *env) junk(subject string, data []byte, headers ...string) {
 	for i := 0; i+1 < len(headers); i += 2 {
 		m.Header.Set(headers[i], headers[i+1])
 	}
-	if _, err := e.reg.JetStream().PublishMsg(e.t.Context(), m); err != nil {
+	if _, err := e.js().PublishMsg(e.t.Context(), m); err != nil {
 		e.t.Fatalf("%q: %v", subject, err)
 	}
 }
@@ -174,7 +174,7 @@ func TestForgedFrameStopsItsLaneAlone(t *testing.T) {
 	m := nats.NewMsg(s.Ref().Subject())
 	forged.SetHeaders(m.Header)
 	m.Data = payload
-	if _, err := e.reg.JetStream().PublishMsg(t.Context(), m); err != nil {
+	if _, err := e.js().PublishMsg(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	e.say(e.producer("other"), 5)

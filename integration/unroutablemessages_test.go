@@ -24,7 +24,7 @@ func TestWildcardSubjectsAreUnroutable(t *testing.T) {
 	for i := range n {
 		if i%100 == 50 {
 			for _, subject := range odd[:4] {
-				if _, err := e.reg.JetStream().Publish(t.Context(), subject, []byte(`{"message":"odd"}`)); err != nil {
+				if _, err := e.js().Publish(t.Context(), subject, []byte(`{"message":"odd"}`)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -45,7 +45,7 @@ func TestWildcardSubjectsAreUnroutable(t *testing.T) {
 	e.verify(n + 12)
 	// They are taken out of EVENTS, so that they are not read again.
 	eventually(t, 30*time.Second, func() error {
-		s, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamEvents)
+		s, err := e.js().Stream(t.Context(), schemas.StreamEvents)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func TestWildcardSubjectsAreUnroutable(t *testing.T) {
 func TestTopicDeclaredLate(t *testing.T) {
 	t.Parallel()
 	e := running(t, newTopic("app"))
-	js := e.reg.JetStream()
+	js := e.js()
 	publish := func(n int) {
 		for i := range n {
 			if _, err := js.Publish(t.Context(), fmt.Sprintf("events.late.%s.%d", schemas.MonthOf(time.Now().UnixNano()), i%4), fmt.Appendf(nil, `{"message":"%d"}`, i)); err != nil {

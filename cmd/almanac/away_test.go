@@ -74,11 +74,17 @@ func TestAway(t *testing.T) {
 			return nil
 		})
 	}
-	if resp, err := http.Post("http://"+at+"/v1/topics/auth/events", "text/plain", strings.NewReader(lines(50))); err != nil || resp.StatusCode != http.StatusOK { //nolint:noctx // a test
-		t.Fatal(err, resp)
-	} else {
-		_ = resp.Body.Close()
-	}
+	embeddedtest.Eventually(t, maxWait, func() error {
+		resp, err := http.Post("http://"+at+"/v1/topics/auth/events", "text/plain", strings.NewReader(lines(50))) //nolint:noctx // a test
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
+	})
 	embeddedtest.Eventually(t, maxWait, func() error { // no sink runs
 		page := get("/metrics")
 		if !strings.Contains(page, `almanac_sink_lag_events{topic="auth"} 50`) || !strings.Contains(page, `almanac_router_lag_bytes{topic="auth"} 0`) ||

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/integration/faults"
 	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -84,9 +85,7 @@ func TestReplicate(t *testing.T) {
 	}
 	names := []string{schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers, schemas.KVStream, schemas.CopiesStream}
 	for _, name := range names {
-		if err := streams.Replicate(ctx, js, name, 3); err != nil {
-			t.Fatal(err)
-		}
+		embeddedtest.Eventually(t, 5*time.Minute, func() error { return streams.Replicate(ctx, js, name, 3) })
 	}
 	if err := h.Whole(ctx, names...); err != nil {
 		t.Fatal(err)

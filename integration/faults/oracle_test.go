@@ -18,7 +18,7 @@ import (
 // Row 38: what is planted must be found, by the checker and by verify, and named.
 func TestOracle(t *testing.T) {
 	t.Parallel()
-	h := Build(t, Plan{Writers: []Writer{{Rate: 2000, Events: 8000}}, Rotate: schemas.Rotation{Rows: 1000}})
+	h := Build(t, Plan{Writers: []Writer{{Rate: 500, Events: 8000}}, Rotate: schemas.Rotation{Rows: 1000}})
 	h.StartWriters()
 	await(t, 5*time.Minute, func(context.Context) error {
 		if h.Said(RoleProducer, "written") == 0 || h.Said(RoleSink, "closed") < 4 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/internal/gateway/api"
 	"github.com/almanac-events/almanac/internal/gateway/mcp"
 )
@@ -186,23 +187,26 @@ func TestLargeHeaderIsAnswered(t *testing.T) {
 					t.Fatal(err)
 				}
 				req.Header.Set("X-Long", strings.Repeat("x", size))
-				c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = c.Close() }()
-				if err := req.Write(c); err != nil { // all of it, before anything is read
-					t.Fatalf("the header was not taken: %v", err)
-				}
-				resp, err := http.ReadResponse(bufio.NewReader(c), req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text, err := io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
-				if err != nil || resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-					t.Errorf("%d %q %v", resp.StatusCode, text, err)
-				}
+				embeddedtest.Eventually(t, time.Minute, func() error { // a client that is slower than the server waits is cut off
+					c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+					if err != nil {
+						return err
+					}
+					defer func() { _ = c.Close() }()
+					if err := req.Write(c); err != nil { // all of it, before anything is read
+						return fmt.Errorf("the header was not taken: %w", err)
+					}
+					resp, err := http.ReadResponse(bufio.NewReader(c), req)
+					if err != nil {
+						return err
+					}
+					text, err := io.ReadAll(resp.Body)
+					_ = resp.Body.Close()
+					if err != nil || resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+						return fmt.Errorf("%d %q %w", resp.StatusCode, text, err)
+					}
+					return nil
+				})
 			})
 		}
 	}

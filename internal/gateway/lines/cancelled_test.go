@@ -96,6 +96,12 @@ func TestCancelledRequests(t *testing.T) {
 		_ = w.CloseWithError(context.Canceled)
 	}
 	all.Wait()
+	embeddedtest.Eventually(t, time.Minute, func() error {
+		if n := ended.Load(); n < clients {
+			return fmt.Errorf("%d of %d requests cut off within their body have ended", n, clients)
+		}
+		return nil
+	})
 
 	// While they wait for the acknowledgement.
 	held.Store(true)
@@ -113,12 +119,6 @@ func TestCancelledRequests(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("no request was taken")
 	}
-	embeddedtest.Eventually(t, time.Minute, func() error {
-		if n := ended.Load(); n < clients {
-			return fmt.Errorf("%d of %d requests cut off within their body have ended", n, clients)
-		}
-		return nil
-	})
 	embeddedtest.Eventually(t, time.Minute, func() error {
 		if n := begun.Load(); n < 2*clients {
 			return fmt.Errorf("%d of %d requests have begun", n, 2*clients)

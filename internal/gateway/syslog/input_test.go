@@ -251,7 +251,7 @@ func TestSendersAreHeldBack(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 2*time.Minute, "all lines are stored", func() bool {
+	eventually(t, 10*time.Minute, "all lines are stored", func() bool {
 		n := 0
 		for _, ev := range r.env.Events("sys") {
 			if ev.Message == line[len("<13>1 - vm app - - - "):len(line)-1] {
