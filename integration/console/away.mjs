@@ -160,7 +160,7 @@ const scenarios = {
       await search(page).click()
       return page.getByText('before NATS was away').first().isVisible()
     })
-    await send([{service: 'shop', message: 'after NATS was away'}], 'apart')
+    await until(page, 'events are taken', () => send([{service: 'shop', message: 'after NATS was away'}], 'apart').then(() => true, () => false))
     await until(page, 'what came since', async () => {
       await search(page).click()
       return page.getByText('after NATS was away').first().isVisible()

@@ -96,6 +96,7 @@ const scenarios = {
       await page.keyboard.press('Tab')
       return false
     })
+    await until(page, 'the greeting', () => page.url().includes('#/search'))
     await page.keyboard.press('g')
     await page.keyboard.press('e')
     await page.getByRole('heading', {name: 'Erase', exact: true}).waitFor()

@@ -88,7 +88,12 @@ const real = {
     const record = longest(file.toString().split(/\n(?=\[)/)).trimEnd()
     assert.ok(record.split('\n').length > 10)
     const page = await open(at(`search?topic=${topic}&from=all&where=${encodeURIComponent(`message = '${record.replace(/[\\']/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t')}'`)}`))
-    await until(page, 'the record', async () => (await rows(page).count()) > 0)
+    await until(page, 'the record', async () => {
+      await settled(page)
+      if (await rows(page).count()) return true
+      await page.reload()
+      return false
+    })
     await rows(page).first().click()
     const whole = page.getByRole('complementary', {name: 'Event'}).locator('.whole')
     assert.equal(await whole.evaluate((e) => e.textContent), record)

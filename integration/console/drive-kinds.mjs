@@ -1,7 +1,7 @@
 // The pages of kinds: documents, timers, trails and usage, each of a topic of its own that example.mjs fills.
 import assert from 'node:assert/strict'
 import {ask, declare, documents, iso, lines, meters, timers, trails} from './example.mjs'
-import {at, open, patience, run, until} from './page.mjs'
+import {at, open, patience, run, settled, until} from './page.mjs'
 
 const main = (page) => page.getByRole('main')
 const table = (page, name) => main(page).getByRole('table', {name, exact: true})
@@ -150,6 +150,7 @@ const scenarios = {
     for (const to of ['documents?topic=shop_customers&doc=c-024', 'timers?topic=shop_timers&group=reminders&timer=seat-42', 'trails?topic=shop_trail&scope=projects/shop&of=roles/billing-reader', 'usage?topic=shop_usage']) {
       await page.evaluate((to) => (location.hash = '#/' + to), to)
       await main(page).getByRole('table').first().waitFor()
+      await settled(page)
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${to} is wider than the window`)
     }
   },

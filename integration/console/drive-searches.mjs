@@ -51,7 +51,7 @@ const scenarios = {
     await other.getByRole('complementary', {name: 'Event'}).getByText(/^left 147$/).first().waitFor()
     await page.getByRole('button', {name: /left\s+50/}).first().click()
     await found(page, '50 of 50 events')
-    await page.getByRole('button', {name: 'Topics: left'}).waitFor()
+    await page.getByRole('button', {name: 'Topics: left', exact: true}).waitFor()
   },
   async 'newer events of two topics'() {
     const page = await open(at(search('left,right')))

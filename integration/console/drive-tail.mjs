@@ -89,6 +89,7 @@ const scenarios = {
     await drawer.getByRole('button', {name: 'Copy link'}).click()
     const other = await open(await until(page, 'what was copied', () => page.evaluate(() => globalThis.copied)))
     await other.getByRole('complementary', {name: 'Event'}).getByText('look at it').first().waitFor()
+    await page.unrouteAll({behavior: 'ignoreErrors'}) // a look may be under way
   },
   async 'an event that is not stored is not looked for without end'() {
     const page = await open('about:blank')
@@ -122,10 +123,11 @@ const scenarios = {
     await page.clock.pauseAt(Date.now() + 3600_000) // from here the page's own clock goes as it is told
     net.hang()
     await page.clock.runFor(3000)
-    await page.getByText('Almanac does not answer.').waitFor()
+    const banner = page.getByRole('alert').filter({hasText: 'Almanac does not answer.'})
+    await banner.waitFor()
     net.mend()
     await page.clock.resume()
-    await page.getByText('Almanac does not answer.').waitFor({state: 'detached'})
+    await banner.waitFor({state: 'detached'})
     net.close()
   },
 }

@@ -68,9 +68,11 @@ const scenarios = {
   async 'what another changed meanwhile is in the effect'() {
     const page = await changing(await openAt('topics'))
     await ask('PUT', `/v1/topics/${topic}?yes=true`, {...await own(), keep_days: 60})
-    await field(page, 'cold volume after days').fill('')
-    await look(page)
-    await effect(page).getByRole('row').filter({hasText: 'kept'}).getByText('60 days').waitFor()
+    await until(page, 'what another changed', async () => {
+      await field(page, 'cold volume after days').fill('')
+      await look(page)
+      return effect(page).getByRole('row').filter({hasText: 'kept'}).getByText('60 days').waitFor({timeout: 10_000}).then(() => true, () => false)
+    })
   },
   async 'a refusal says why'() {
     const page = await changing(await openAt('topics'))

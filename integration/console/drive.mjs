@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import {readFile} from 'node:fs/promises'
 import http from 'node:http'
-import {at, call, filter, found, list, open, rows, run, send, statement, told, until, write} from './page.mjs'
+import {at, call, filter, found, list, open, rows, run, send, settled, statement, told, until, write} from './page.mjs'
 
 const begin = Date.now() - 3600_000
 const ts = (i) => new Date(begin + i * 1000).toISOString()
@@ -73,6 +73,7 @@ const scenarios = {
   },
   async 'a mistake is underlined where the server says'() {
     const page = await open(at('search?topic=app&from=all'))
+    await found(page, '200 of 645 events')
     await filter(page).fill("level = 'error' AND servce = 'x'")
     await page.keyboard.press('Enter')
     assert.match(await page.getByRole('alert').filter({hasText: 'column'}).innerText(), /column 21.*servce/)
@@ -173,12 +174,16 @@ const scenarios = {
     await found(page, '200 of 320 events')
     await list(page).evaluate((e) => e.scrollTo(0, 40 * 23 + 5))
     const read = rows(page).filter({hasText: 'order 540 placed'})
-    const before = await until(page, 'a row that is read', async () => (await read.count()) === 1 && read.boundingBox())
+    const below = async () => { // the top of the list, which a banner may move
+      const [row, box] = [await read.boundingBox(), await list(page).boundingBox()]
+      return row && box && row.y - box.y
+    }
+    const before = await until(page, 'a row that is read', async () => (await read.count()) === 1 && below())
     await send(Array.from({length: 3}, (_, i) => ({service: 'later', message: `came later ${i}`})))
     await page.getByRole('button', {name: '3 newer events'}).click()
     await found(page, '203 of 323 events')
     await page.getByRole('button', {name: '3 newer events'}).waitFor({state: 'detached'})
-    await until(page, 'the row where it was', async () => (await read.boundingBox())?.y === before.y)
+    await until(page, 'the row where it was', async () => (await below()) === before)
     await list(page).evaluate((e) => e.scrollTo(0, 0))
     await list(page).getByText('came later 2').waitFor()
     assert.match(await rows(page).first().innerText(), /came later/)
@@ -307,6 +312,7 @@ const scenarios = {
     for (const to of ['search', 'tail', 'sql', 'proof', 'erase', 'topics', 'health', 'send']) {
       await page.evaluate((to) => (location.hash = '#/' + to + '?topic=app&from=all'), to)
       await page.locator(`nav a[aria-current]`).getByText(to, {exact: false}).waitFor()
+      await settled(page)
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${to} is wider than the window`)
     }
   },

@@ -45,6 +45,7 @@ export async function open(address, options = {}) {
   page.on('console', (m) => { if (m.type() === 'error' && !/^Failed to load resource/.test(m.text())) wrong.push('on the console: ' + m.text()) })
   await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (e) => console.error('against the policy: ' + e.violatedDirective + ' ' + e.blockedURI)))
   await page.goto(address)
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))) // it listens once it was drawn
   return page
 }
 
@@ -123,7 +124,7 @@ export async function settled(page) {
     const quiet = () => document.querySelector('main *') && !document.querySelector('.loading, .busy') && !/^Loading$/m.test(document.querySelector('main').innerText)
     for (let i = 0; i < 4; i++) {
       if (!quiet()) return false
-      await new Promise((done) => setTimeout(done, 60)) // several frames: an answer may begin another request
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60))) // several frames: an answer may begin another request
     }
     return true
   }))

@@ -1,5 +1,6 @@
 // What there is to look at: every page with made-up data, in the state in which a person would look at it.
 import {ask, declare, documents, logs, meters, metrics, timers, trails} from './example.mjs'
+import {until} from './page.mjs'
 
 const now = Date.now()
 const chart = (c) => ({shape: 'line', ...c})
@@ -20,7 +21,7 @@ export const firstRow = async (page) => {
 const counted = async (page) => {
   await page.getByRole('textbox', {name: 'Users'}).fill('u-7')
   await page.getByRole('button', {name: 'Count what would go'}).click()
-  await page.getByText('would go; nothing was changed').waitFor()
+  await page.getByText('would go; nothing was changed').waitFor({timeout: 600_000}) // topic after topic
 }
 const answered = async (page) => {
   await page.getByRole('button', {name: 'Run', exact: true}).click()
@@ -38,7 +39,15 @@ export const pages = {
   tail: ['tail?topic=shop', async (page) => {
     await page.getByText('Connected. Waiting for events.').waitFor()
     await logs('shop', now)
-    await page.getByRole('grid', {name: 'Live events'}).getByRole('row').first().waitFor()
+    const live = page.getByRole('grid', {name: 'Live events'})
+    await live.getByRole('row').first().waitFor()
+    let had
+    await until(page, 'no more rows', async () => {
+      const was = had
+      had = await live.getAttribute('aria-rowcount')
+      await page.waitForTimeout(1000)
+      return had === was
+    })
   }],
   sql: ['sql?topic=shop&sql=' + statement, answered],
   proof: ['proof', proven],
@@ -51,7 +60,7 @@ export const pages = {
     await form.getByRole('button', {name: 'What would this do?'}).click()
     await page.getByText('would be changed').waitFor()
   }],
-  health: ['health'],
+  health: ['health', (page) => page.getByRole('region', {name: 'Inputs'}).waitFor()],
   send: ['send'],
   charts: ['charts?from=-2h&c=' + charts],
   documents: ['documents?topic=customers&doc=c-024'],

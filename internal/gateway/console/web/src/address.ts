@@ -1,5 +1,5 @@
 // What the page shows is in the fragment of its address, which no server and no log gets: #/search?topic=app&from=-1h.
-import {useEffect, useState} from 'preact/hooks';
+import {useLayoutEffect, useState} from 'preact/hooks';
 
 export type Address = {page: string; query: Record<string, string>};
 
@@ -31,7 +31,7 @@ export function go(to: Partial<Address>, replace = false): void {
 
 export function useAddress(): Address {
   const [now, set] = useState(read);
-  useEffect(() => {
+  useLayoutEffect(() => { // with the first drawing: what the address changes to right after it is heard too
     const update = () => set(read());
     window.addEventListener('hashchange', update);
     window.addEventListener('popstate', update);

@@ -1,4 +1,4 @@
-import {useEffect, useRef} from 'preact/hooks';
+import {useLayoutEffect, useRef} from 'preact/hooks';
 
 /** typing reports whether a key belongs to a field that is typed into. */
 export function typing(e: Event): boolean {
@@ -10,7 +10,7 @@ export function typing(e: Event): boolean {
 export function useKeys(f: (key: string, e: KeyboardEvent) => boolean, before = false): void {
   const last = useRef(f);
   last.current = f;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const hear = (e: KeyboardEvent) => {
       if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || typing(e)) return;
       if (last.current(e.key, e)) e.preventDefault();

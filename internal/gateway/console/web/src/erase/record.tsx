@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useEffect, useState} from 'preact/hooks';
 import {write} from '../address';
 import type {ErasureProof, Job, Jobs} from '../api';
-import {get, post} from '../client';
+import {get, post, Refused} from '../client';
 import {Problem} from '../notice';
 import {save} from '../save';
 import {Text} from '../shown';
@@ -49,6 +49,7 @@ function Record({id, have}: {id: string; have: (p: ErasureProof) => void}): JSX.
         const own = jobs.filter((j) => j.request['erasure'] === id).sort((a, b) => (a.created_at < b.created_at ? 1 : -1))[0];
         setJob(own);
         if (own && (own.state === 'queued' || own.state === 'running')) {
+          setError(undefined);
           timer = window.setTimeout(look, lookAgain);
           return;
         }
@@ -57,7 +58,9 @@ function Record({id, have}: {id: string; have: (p: ErasureProof) => void}): JSX.
         have(p);
         setError(undefined);
       } catch (e) {
-        if (!stop.signal.aborted) setError(e as Error);
+        if (stop.signal.aborted) return;
+        setError(e as Error);
+        if (!(e instanceof Refused && e.status < 500)) timer = window.setTimeout(look, lookAgain);
       }
     };
     void look();

@@ -1,6 +1,6 @@
 // What stands above the pages of kinds: the topic, and fields whose text is in the address once it is sent.
 import type {ComponentChildren, JSX} from 'preact';
-import {useEffect, useState} from 'preact/hooks';
+import {useLayoutEffect, useState} from 'preact/hooks';
 import type {Topic} from '../api';
 import {Empty} from '../notice';
 import {TopicPicker} from '../search/topics';
@@ -9,7 +9,7 @@ import {texts} from '../texts';
 /** Field is a text that counts when Enter is pressed or the field is left. */
 export function Field({label, value, placeholder, wide, list, set}: {label: string; value: string; placeholder?: string; wide?: boolean; list?: string[]; set: (text: string) => void}): JSX.Element {
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  useLayoutEffect(() => setText(value), [value]); // before what is typed
   const id = 'list-' + label.replace(/\W/g, '-');
   const take = (next: string) => { if (next.trim() !== value) set(next.trim()); };
   return (

@@ -1,6 +1,6 @@
 // The filter: one line in the language of --where, with suggestions, and with what the server refuses underlined.
 import type {JSX, RefObject} from 'preact';
-import {useEffect, useRef, useState} from 'preact/hooks';
+import {useLayoutEffect, useRef, useState} from 'preact/hooks';
 import type {Topic} from '../api';
 import type {Refused} from '../client';
 import {Text} from '../shown';
@@ -24,7 +24,7 @@ export function FilterBar({input, topic, where, range, wrong, run}: Props): JSX.
   const [at, setAt] = useState(-1);
   const [scroll, setScroll] = useState(0);
   const stop = useRef<AbortController | undefined>(undefined);
-  useEffect(() => setText(where), [where]);
+  useLayoutEffect(() => setText(where), [where]); // before what is typed
 
   const look = async (value: string, caret: number) => {
     stop.current?.abort();

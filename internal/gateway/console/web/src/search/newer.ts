@@ -5,7 +5,8 @@ import type {Row} from '../events';
 import {type Asked, count, type Found, page} from './ask';
 
 const every = 5000; // milliseconds between two askings
-const share = 10; // of the time, one in so many is spent asking, however long an answer takes
+const seldom = 60_000; // and no more, however long an answer takes
+const share = 10; // of the time, one in so many is spent asking
 const most = 500; // events that one click brings
 
 type Held = {of?: Found; rows: Row[]; back?: string; count: number; error?: Error};
@@ -38,7 +39,7 @@ export function useNewer(topics: string[], asked: Asked, first: Found | undefine
       } finally {
         asking = false;
       }
-      if (!stop.signal.aborted) timer = window.setTimeout(look, Math.max(every, share * (performance.now() - begin)));
+      if (!stop.signal.aborted) timer = window.setTimeout(look, Math.min(Math.max(every, share * (performance.now() - begin)), seldom));
     };
     timer = window.setTimeout(look, every);
     document.addEventListener('visibilitychange', look);
