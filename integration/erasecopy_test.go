@@ -89,6 +89,53 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 	})
 }
 
+// ClickHouse is restored from an older copy while an erasure is purged: the frames that it lacks stay in SHARDS, and the purge
+// goes on once they are stored again.
+func TestPurgeWhileClickHouseGoesBack(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLane("app", 100_000))
+	e.router()
+	stop := e.sink()
+	p := e.producer("app", wholeFrames)
+	for range 4 {
+		for n := range 30 {
+			user := "u-1"
+			if n%3 == 0 {
+				user = "u-7"
+			}
+			p.Log(producer.Event{Time: feb(n, 1000), UserID: user, Message: fmt.Sprint(n)})
+		}
+		e.flush(p)
+	}
+	e.stored("app", 120, 30*time.Second)
+	shard := e.shards("app")[0]
+	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	stop()
+	older := sql.QuotedTable(e.srv.Database, "Older")
+	e.exec("CREATE TABLE %s AS %s", older, e.table("app"))
+	e.exec("INSERT INTO %s SELECT * FROM %s WHERE pos = 1", older, e.table("app"))
+	frames := len(e.messages(schemas.StreamShards, shard.Ref().Subject()))
+	x := e.eraser(func(c *erasure.Config) {
+		c.Crash = func(point string) {
+			if point == "erase.before-purge" {
+				e.exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", e.table("app"), schemas.PartitionID(shard.Month, shard.ID), older)
+			}
+		}
+	})
+	if _, err := x.Purge(t.Context(), "app", job.ID); !errors.Is(err, erasure.ErrUnstored) {
+		t.Errorf("purged while ClickHouse went back: %v", err)
+	}
+	if left := len(e.messages(schemas.StreamShards, shard.Ref().Subject())); left != frames {
+		t.Errorf("%d of %d frames are left, and ClickHouse has the rows of one", left, frames)
+	}
+	e.sink()
+	e.stored("app", 80, 30*time.Second)
+	if job, err := e.eraser().Purge(t.Context(), "app", job.ID); err != nil || job.Purged.Frames != 3 {
+		t.Errorf("purged %+v (%v), want 3 frames: the last one stays", job.Purged, err)
+	}
+	e.verify(120)
+}
+
 // An insert that takes frames from both sides of the fence loses the rows from
 // before it alone. What the erasure leaves in the streams is purged, and then
 // neither stream has a byte of it; what shared a frame is where it was.

@@ -129,7 +129,7 @@
 // # Failures
 //
 // ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
-// frames. It took nothing of it. ErrNotStored: routers or sinks did not come to the end in time. Nothing was
+// frames, when it began or since. It takes no more of it. ErrNotStored: routers or sinks did not come to the end in time. Nothing was
 // erased yet, Run goes on later. ErrStillThere: the streams have events of the erasure, or may, so its entry
 // is neither forgotten nor redacted: the entry keeps them from coming back. ErrLate: while an erasure settled, the frames at its fence left
 // SHARDS and that was not noted, as with a copy of SHARDS: a bound taken too high would erase

@@ -125,6 +125,9 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 			return err
 		}
 		x.crash("erase.before-purge")
+		if err := x.stillWhole(ctx, e, s, head, len(found)); err != nil {
+			return err
+		}
 		for _, h := range found {
 			if h.msg.Sequence == tail.Seq {
 				cleared, err := x.clearTail(ctx, s, tail, h.msg)
@@ -146,6 +149,24 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 	})
 }
 
+// stillWhole looks again before so many frames go, for a purge takes minutes: where ClickHouse was restored from an older copy since its
+// head was looked at, the frames above are all there is of some events.
+func (x *Eraser) stillWhole(ctx context.Context, e *ledger.Erasure, s *registry.Shard, head uint64, frames int) error {
+	if frames == 0 {
+		return nil
+	}
+	tail, has, err := x.tail(ctx, s)
+	if err != nil || !has {
+		return err
+	}
+	now, err := x.whole(ctx, s, tail)
+	if err == nil && now < head {
+		err = fmt.Errorf("%w: %s was stored up to position %d when its purge began, and is up to %d: ClickHouse was restored from an older copy meanwhile. No more of its frames are taken; once sinks have stored them again, `almanac erase resume %s --purge` goes on",
+			ErrUnstored, s.Name(), head, now, e.ID)
+	}
+	return err
+}
+
 // whole is the shard's head, if ClickHouse has every row up to it that no erasure
 // took. Otherwise, after it was restored from an older copy say, the frames are all
 // there is of some events, and of others than the erasure's.
@@ -162,7 +183,11 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	if err != nil {
 		return 0, err
 	}
-	if head = s.Head(pos); head == 0 {
+	entry, err := x.cfg.Registry.Shard(ctx, s.Ref()) // after the rows: its floor is raised before they go
+	if err != nil {
+		return 0, err
+	}
+	if head = entry.Head(pos); head == 0 {
 		return 0, nil
 	}
 	brought, known := tail.ShardRows, tail.Pos == head
