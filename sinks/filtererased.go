@@ -11,6 +11,12 @@ import (
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
+// erasedOf returns the erasures of a topic that have ended: what they mean is not stored any more.
+func (s *Sinks) erasedOf(ctx context.Context, topic string) (ledger.Erasures, error) {
+	all, err := s.ledger.ForWriter(ctx, topic)
+	return all.Only(ledger.Erased), err
+}
+
 // filterErased holds a batch against the erasures that cover it, and returns how many
 // rows may be stored. It happens only when ClickHouse was restored from an older
 // copy: what is covered had been stored before it was erased.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/almanac-events/almanac/internal/reconcile"
 	"github.com/almanac-events/almanac/internal/registry"
-	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
@@ -115,11 +114,10 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 	}
 	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, tables.MaxRawBytes}
-	erasures, err := s.ledger.ForWriter(reading, t.ref.Topic)
+	erasures, err := s.erasedOf(reading, t.ref.Topic)
 	if err != nil {
 		return outcome{}, err
 	}
-	erasures = erasures.Only(ledger.Erased)
 	for {
 		b, err := fetch(reading, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l, erasures)
 		if err != nil {
@@ -152,6 +150,14 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			return outcome{}, err
 		}
 		s.cfg.Crash.at("sink.before-insert")
+		if now, err := s.erasedOf(reading, t.ref.Topic); err != nil || !now.Same(erasures) { // its turn may have come late
+			s.limiter.done(weight)
+			if err != nil {
+				return outcome{}, err
+			}
+			erasures = now
+			continue
+		}
 		began := time.Now()
 		head, absent, err := s.insert(ctx, topic, table, t, b)
 		took := time.Since(began)

@@ -43,6 +43,11 @@ func (l Erasures) Alike(a, b schemas.Source) bool {
 	return true
 }
 
+// Same reports whether they are the erasures that others are.
+func (l Erasures) Same(others Erasures) bool {
+	return slices.EqualFunc(l, others, func(a, b Erasure) bool { return a.ID == b.ID })
+}
+
 // Only keeps the erasures that are in one of the states.
 func (l Erasures) Only(states ...State) Erasures {
 	var out Erasures
