@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
@@ -87,6 +89,51 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 		}
 		e.verify(90)
 	})
+}
+
+// ClickHouse loses its rows between two passes of an erasure, and sinks store them again with what the erasure means: it ends
+// only after that, without a row of it.
+func TestEraseWhileClickHouseGoesBack(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLane("app", 100_000))
+	e.router()
+	stop := e.sink()
+	p := e.producer("app", wholeFrames)
+	for n := range 30 {
+		p.Log(producer.Event{Time: feb(n, 1000), UserID: []string{"u-7", "u-1", "u-2"}[n%3], Message: fmt.Sprint(n)})
+	}
+	e.flush(p)
+	e.stored("app", 30, 30*time.Second)
+	stop()
+	var lost, back sync.Once
+	gone := make(chan struct{})
+	x := e.eraser(func(c *erasure.Config) {
+		c.Crash = func(point string) {
+			if point == "erase.before-book" {
+				lost.Do(func() { e.exec("TRUNCATE TABLE %s", e.table("app")); close(gone) })
+			}
+		}
+		c.Progress = func(p erasure.Progress) {
+			select {
+			case <-gone:
+				if p.Pending > 0 {
+					back.Do(func() { e.sink() })
+				}
+			default:
+			}
+		}
+	})
+	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job, err = x.Run(t.Context(), "app", job.ID); err != nil || job.State != ledger.Erased || job.Rows != 10 {
+		t.Fatalf("%+v, %v; want 10 rows", job, err)
+	}
+	if rows, theirs := e.count("SELECT count() FROM %s", e.table("app")), e.count("SELECT countIf(user_id = 'u-7') FROM %s", e.table("app")); rows != 20 || theirs != 0 {
+		t.Errorf("it ended with %d rows, %d of them the user's, want 20 and none", rows, theirs)
+	}
+	e.verify(30)
 }
 
 // ClickHouse is restored from an older copy while an erasure is purged: the frames that it lacks stay in SHARDS, and the purge

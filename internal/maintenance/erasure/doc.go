@@ -26,7 +26,8 @@
 // the frames tell (pin.go). An erasure that was killed while it settled ends whenever it is resumed.
 //
 // Sweep counts the whole topic with one statement for a thousand shards, and
-// touches only the shards that have matches. In each:
+// touches only the shards that have matches. It does so until nothing is found, each time once all is stored again: ClickHouse may be
+// restored from an older copy meanwhile. In each:
 //
 //	count ─▶ intent in the erasure record ─▶ floor ─▶ delete, or drop the partition ─▶ rewrite ─▶ look ─▶ book
 //
@@ -129,8 +130,8 @@
 // # Failures
 //
 // ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
-// frames, when it began or since. It takes no more of it. ErrNotStored: routers or sinks did not come to the end in time. Nothing was
-// erased yet, Run goes on later. ErrStillThere: the streams have events of the erasure, or may, so its entry
+// frames, when it began or since. It takes no more of it. ErrNotStored: routers or sinks did not come to the end in time.
+// Run goes on later. ErrStillThere: the streams have events of the erasure, or may, so its entry
 // is neither forgotten nor redacted: the entry keeps them from coming back. ErrLate: while an erasure settled, the frames at its fence left
 // SHARDS and that was not noted, as with a copy of SHARDS: a bound taken too high would erase
 // what came after. Once another erasure of the same has ended, Run ends this one too:

@@ -26,9 +26,15 @@ const atOnce = 4
 const maxSweeps = 5
 
 // sweep erases shard after shard until a pass over all of them finds none with
-// rows that match, hidden ones included.
+// rows that match, hidden ones included. Each pass begins once all is stored that an erasure means which has not ended: sinks fill a
+// ClickHouse that was restored from an older copy meanwhile with that too.
 func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 	for range maxSweeps {
+		if e.State != ledger.Erased {
+			if err := x.allStored(ctx, e); err != nil {
+				return err
+			}
+		}
 		if err := x.finishAll(ctx, e.Topic); err != nil {
 			return err
 		}

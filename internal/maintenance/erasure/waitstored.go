@@ -26,18 +26,9 @@ func (x *Eraser) waitStored(ctx context.Context, e ledger.Erasure) (ledger.Erasu
 	if err != nil || e.State != ledger.Waiting {
 		return e, err
 	}
-	told, fence := time.Time{}, e.UpTo()
-	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, fence, x.cfg.Within, func(pending uint64) {
-		if time.Since(told) >= waitStep {
-			told = time.Now()
-			x.progress(Progress{State: ledger.Waiting, Pending: pending})
-		}
-	})
-	if err != nil {
+	fence := e.UpTo()
+	if err := x.allStored(ctx, &e); err != nil {
 		return e, err
-	}
-	if pending > 0 {
-		return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotStored, pending, x.cfg.Within, e.ID)
 	}
 	if e, err = x.cfg.Registry.Erasure(ctx, e.Topic, e.ID); err != nil { // with what was pinned meanwhile
 		return e, err
@@ -59,6 +50,21 @@ func (x *Eraser) waitStored(ctx context.Context, e ledger.Erasure) (ledger.Erasu
 		return e, err
 	}
 	return x.waitStored(ctx, e)
+}
+
+// allStored waits until everything up to an erasure's fence is stored.
+func (x *Eraser) allStored(ctx context.Context, e *ledger.Erasure) error {
+	told := time.Time{}
+	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), x.cfg.Within, func(pending uint64) {
+		if time.Since(told) >= waitStep {
+			told = time.Now()
+			x.progress(Progress{State: ledger.Waiting, Pending: pending})
+		}
+	})
+	if err == nil && pending > 0 {
+		err = fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotStored, pending, x.cfg.Within, e.ID)
+	}
+	return err
 }
 
 // growing are the last positions of a topic's shards that may still grow.
