@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // What takes messages out of the streams, but the janitor, waits for a copy of them too: else what shares a frame with an erased person, a dead letter that is
@@ -111,6 +112,63 @@ func TestRemovalsWaitForACopy(t *testing.T) {
 	stop()
 }
 
+// agedOut takes all events out of the streams, as by the time that messages have.
+func (e *env) agedOut() {
+	e.t.Helper()
+	for _, stream := range []string{schemas.StreamEvents, schemas.StreamShards} {
+		s, err := streams.Open(e.t.Context(), e.reg.JetStream(), stream)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		for _, m := range e.messages(stream, "") {
+			if _, _, _, err := schemas.EventsTokens(m.Subject); err != nil && stream == schemas.StreamEvents {
+				continue
+			} else if _, err := schemas.ParseShardSubject(m.Subject); err != nil && stream == schemas.StreamShards {
+				continue
+			}
+			if err := s.DeleteMsg(e.t.Context(), m.Sequence); err != nil {
+				e.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// An erasure whose rows came back with an older ClickHouse keeps whom it named until it is carried out again: who redacts or forgets it
+// before that leaves these rows there for good.
+func TestErasureOfAnOlderClickHouseKeepsItsNames(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLaneTopic())
+	e.router()
+	e.sink()
+	e.publishOf("u-1", 3)
+	e.publishOf("u-2", 3)
+	e.stored("app", 6, 30*time.Second)
+	older := sql.QuotedTable(e.srv.Database, "Older")
+	e.exec("CREATE TABLE %s AS %s", older, e.table("app"))
+	e.exec("INSERT INTO %s SELECT * FROM %s", older, e.table("app"))
+	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-1"}})
+	e.agedOut()
+	e.exec("TRUNCATE TABLE %s", e.table("app"))
+	e.exec("ALTER TABLE %s ATTACH PARTITION ALL FROM %s", e.table("app"), older)
+	e.exec("TRUNCATE TABLE %s", sql.QuotedTable(e.srv.Database, schemas.TableLedger))
+	x := e.eraser()
+	if now, err := x.Redact(t.Context(), "app", job.ID); !errors.Is(err, erasure.ErrRequest) || now.Redacted {
+		t.Errorf("redacted while its rows are back: %v", err)
+	}
+	if err := x.Forget(t.Context(), "app", job.ID, true); !errors.Is(err, erasure.ErrRequest) {
+		t.Errorf("forgotten while its rows are back: %v", err)
+	}
+	if _, err := x.Run(t.Context(), "app", job.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n := e.count("SELECT countIf(user_id = 'u-1') FROM %s", e.table("app")); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+	if now, err := x.Redact(t.Context(), "app", job.ID); err != nil || !now.Redacted {
+		t.Errorf("carried out again: %+v, %v", now, err)
+	}
+}
+
 // A redaction takes from the registry whom an erasure meant. A copy that has tables from before the erasure and the registry from after it would have the rows,
 // and nothing that takes them out.
 func TestRedactionWaitsForACopy(t *testing.T) {
@@ -126,22 +184,7 @@ func TestRedactionWaitsForACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-1"}})
-	for _, stream := range []string{schemas.StreamEvents, schemas.StreamShards} { // as by the time that messages have
-		s, err := streams.Open(t.Context(), e.reg.JetStream(), stream)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range e.messages(stream, "") {
-			if _, _, _, err := schemas.EventsTokens(m.Subject); err != nil && stream == schemas.StreamEvents {
-				continue
-			} else if _, err := schemas.ParseShardSubject(m.Subject); err != nil && stream == schemas.StreamShards {
-				continue
-			}
-			if err := s.DeleteMsg(t.Context(), m.Sequence); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	e.agedOut()
 	x := e.eraser()
 	got, err := x.Redact(t.Context(), "app", job.ID)
 	if !errors.Is(err, streams.ErrCopying) {

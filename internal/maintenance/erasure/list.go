@@ -8,6 +8,8 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // List is the erasures of a topic, or of all when topic is empty, the newest
@@ -55,7 +57,7 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, 
 // redact is Redact of an entry that is not needed.
 func (x *Eraser) redact(ctx context.Context, e *ledger.Erasure) (ledger.Erasure, error) {
 	topic, id := e.Topic, e.ID
-	if err := x.uncopied(ctx, e); err != nil {
+	if err := errors.Join(x.uncopied(ctx, e), x.carriedOut(ctx, e)); err != nil {
 		return *e, err
 	}
 	done, err := x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
@@ -98,6 +100,47 @@ func (x *Eraser) uncopied(ctx context.Context, e *ledger.Erasure) error {
 	return nil
 }
 
+// carriedOut refuses to let go of an entry whose rows ClickHouse has again, or whose rows are being taken: the entry alone says which those are.
+func (x *Eraser) carriedOut(ctx context.Context, e *ledger.Erasure) error {
+	behind, err := x.behindNow(ctx)
+	if err != nil {
+		return err
+	}
+	again := slices.Contains(behind[e.Topic], e.ID)
+	if !again {
+		records, err := x.cfg.Registry.ErasureRecords(ctx, e.Topic)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			again = again || r.Pending != nil && r.Pending.Erasure == e.ID
+		}
+	}
+	if again {
+		return fmt.Errorf("%w: erasure %s is not carried out in ClickHouse as it is now, which was restored from an older copy; a sink does that again by itself, and `almanac erase resume %s` at once. Then ask again", ErrRequest, e.ID, e.ID)
+	}
+	return nil
+}
+
+// behindNow is Registry.Behind by what ClickHouse has at this moment, and an error while it is away.
+func (x *Eraser) behindNow(ctx context.Context) (map[string][]string, error) {
+	reg := x.cfg.Registry.WithThird(asked{x.cfg.DB})
+	all, err := reg.Ledgers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return reg.Behind(ctx, all)
+}
+
+// asked is ClickHouse's copy of the ledger, read at each question.
+type asked struct{ db *tables.DB }
+
+// KeptLedger implements registry.Third.
+func (a asked) KeptLedger(ctx context.Context) (kept map[string]schemas.LedgerCopy, known bool, err error) {
+	kept, err = a.db.ReadLedger(ctx)
+	return kept, true, err
+}
+
 // Forget takes an erasure out of the ledger, for good: its proof is gone, how many
 // rows are gone from each shard stays, so that verify adds up. It is refused as
 // long as a stream may hold events of it, which a later reader would see
@@ -114,7 +157,7 @@ func (x *Eraser) Forget(ctx context.Context, topic, id string, stillThere bool) 
 	if err := outlive(ctx, &e); err != nil {
 		return err
 	}
-	if err := x.uncopied(ctx, &e); err != nil {
+	if err := errors.Join(x.uncopied(ctx, &e), x.carriedOut(ctx, &e)); err != nil {
 		return err
 	}
 	if err := x.cfg.Registry.ForgetErasure(ctx, topic, id); err != nil {
