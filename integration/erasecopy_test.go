@@ -3,12 +3,14 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
@@ -134,6 +136,40 @@ func TestEraseWhileClickHouseGoesBack(t *testing.T) {
 		t.Errorf("it ended with %d rows, %d of them the user's, want 20 and none", rows, theirs)
 	}
 	e.verify(30)
+}
+
+// An erasure is carried out again in a closed shard of which ClickHouse, from an older copy, lacks rows: the entry states what the
+// shard is to have, and so it does once sinks have stored the rest again.
+func TestEraseInAClosedShardThatLacksRows(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLane("app", 60))
+	e.router()
+	stop := e.sink()
+	p := e.producer("app", wholeFrames)
+	for range 3 { // the third is of the next shard
+		for n := range 30 {
+			p.Log(producer.Event{Time: feb(n, 1000), UserID: []string{"u-7", "u-1", "u-2"}[n%3], Message: fmt.Sprint(n)})
+		}
+		e.flush(p)
+	}
+	e.stored("app", 90, 30*time.Second)
+	shards := e.closed("app", 30*time.Second)
+	closed := shards[slices.IndexFunc(shards, func(s registry.Shard) bool { return s.Status == registry.Closed })]
+	older := sql.QuotedTable(e.srv.Database, "Older")
+	e.exec("CREATE TABLE %s AS %s", older, e.table("app"))
+	e.exec("INSERT INTO %s SELECT * FROM %s WHERE pos = 1", older, e.table("app"))
+	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	stop()
+	e.exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", e.table("app"), schemas.PartitionID(closed.Month, closed.ID), older)
+	if _, err := e.eraser().Run(t.Context(), "app", job.ID); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := e.reg.Shard(t.Context(), closed.Ref()); err != nil || now.Rows != 40 {
+		t.Errorf("the entry says %d rows (%v), want 40", now.Rows, err)
+	}
+	e.sink()
+	e.stored("app", 60, 30*time.Second)
+	e.verify(90)
 }
 
 // ClickHouse is restored from an older copy while an erasure is purged: the frames that it lacks stay in SHARDS, and the purge

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -299,4 +300,24 @@ func (e *env) edit(s registry.Shard, f func(*registry.Shard)) {
 	if _, err := e.reg.Correct(e.t.Context(), s.Ref(), func(s *registry.Shard) bool { f(s); return true }); err != nil {
 		e.t.Fatal(err)
 	}
+}
+
+// The entry of a closed shard is written between a plan that corrects it and its end: what it says then stays.
+func TestRepairLeavesWhatWasWrittenSince(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	e := startDozens(t)
+	e.router()
+	e.sink()
+	one := e.dozens(e.producer("app"), n)[0]
+	e.edit(one, func(s *registry.Shard) { s.Rows = 999 })
+	p := e.plan()
+	e.edit(one, func(s *registry.Shard) { s.Rows = 7 }) // as an erasure does
+	if err := e.repairer().Apply(t.Context(), p, func(*repair.Action, error) {}); !errors.Is(err, registry.ErrConflict) {
+		t.Errorf("an entry is corrected by an older reading of it: %v", err)
+	}
+	if now, err := e.reg.Shard(t.Context(), one.Ref()); err != nil || now.Rows != 7 {
+		t.Errorf("the entry says %d rows (%v), and was written with 7 since the plan", now.Rows, err)
+	}
+	e.repaired(n)
 }

@@ -66,9 +66,10 @@ func (r *Registry) Begin(ctx context.Context, t *ledger.ErasureRecord, p ledger.
 
 // Book ends the pending erasure of an erasure record, whose rows are gone: they join those
 // that are, and the shard's entry has its rows less. count says how many rows the
-// shard has now, which a closed shard's entry states exactly: it is asked after the
+// shard has now, which the entry states exactly of a shard that was closed meanwhile: it is asked after the
 // entry was read, and again when the entry changed meanwhile, for who closed the
-// shard may have counted rows that count did not see, or the other way round.
+// shard may have counted rows that count did not see, or the other way round. Of one that was closed before
+// the entry tells: a ClickHouse from an older copy lacks rows that a sink has yet to store again.
 func (r *Registry) Book(ctx context.Context, t *ledger.ErasureRecord, receipt ledger.Receipt, count func(context.Context) (uint64, error)) error {
 	id := t.Pending.Erasure
 	next := *t
@@ -86,7 +87,7 @@ func (r *Registry) Book(ctx context.Context, t *ledger.ErasureRecord, receipt le
 			return err
 		}
 		next.Receipts[id] = receipt
-		if s.Status == Closed {
+		if s.Status == Closed && (!t.Pending.Closed || receipt.After+t.Pending.Matched == s.Rows) {
 			s.Rows = receipt.After
 		} else {
 			s.Rows -= min(s.Rows, t.Pending.Rows)

@@ -209,7 +209,8 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 	if err != nil {
 		return nil, err
 	}
-	p.Drop = entry.Status == registry.Closed && s.whole() && matched == rows && rows > 0
+	p.Closed, p.Matched = entry.Status == registry.Closed, matched
+	p.Drop = p.Closed && s.whole() && matched == rows && rows > 0
 	return p, x.compare(ctx, seals, &entry, t, p)
 }
 

@@ -162,12 +162,15 @@ func (r *Repairer) complete(ctx context.Context, a *Action) error {
 
 // correct sets an entry's numbers as planned, on a fresh reading: a range that a
 // router widened meanwhile stays as wide, and a shard that went on in its life
-// keeps where it is.
+// keeps where it is. A closed shard's are exact: those of an entry that was written since, by an erasure or by a sink that closed it, stay.
 func (r *Repairer) correct(ctx context.Context, a *Action) error {
-	want := a.entry
+	want, since := a.entry, false
 	_, err := r.reg.Correct(ctx, want.Ref(), func(s *registry.Shard) bool {
 		before := *s
-		if s.Status == registry.Closed && want.Status == registry.Closed {
+		if since = s.Status == registry.Closed && !s.Unchanged(&want); since {
+			return false
+		}
+		if s.Status == registry.Closed {
 			s.Rows, s.SealedAt, s.MinTs, s.MaxTs = want.Rows, want.SealedAt, want.MinTs, want.MaxTs
 		} else {
 			s.MinTs, s.MaxTs = min(s.MinTs, want.MinTs), max(s.MaxTs, want.MaxTs)
@@ -180,6 +183,9 @@ func (r *Repairer) correct(ctx context.Context, a *Action) error {
 		}
 		return !reflect.DeepEqual(*s, before)
 	})
+	if err == nil && since {
+		err = fmt.Errorf("%w: the entry of %s was written since this was planned; run `almanac repair` again", registry.ErrConflict, a.ref)
+	}
 	return err
 }
 
