@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups"
 	"github.com/almanac-events/almanac/metric"
@@ -142,9 +143,18 @@ func TestForkedShardLosesItsRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	topic, err := e.reg.Topic(t.Context(), "customers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := e.reg.RecordAt(t.Context(), &topic, end.Record, end.At)
+	if err != nil {
+		t.Fatal(err)
+	}
 	stored := e.messages(schemas.StreamShards, s.Ref().Subject())
-	e.exec("ALTER TABLE %s DETACH PARTITION ALL", e.table("customers"))
-	if err := e.reg.Leave(t.Context(), s.Ref(), registry.Fork{LeftHead: end.Head, LeftRows: end.Rows, Stored: schemas.Source{Seq: end.Record, Stored: end.At}}); err != nil {
+	partition := schemas.PartitionID(s.Month, s.ID) // sinks store those of other lanes again
+	e.exec("ALTER TABLE %s DETACH PARTITION ID '%s'", e.table("customers"), partition)
+	if err := e.reg.Leave(t.Context(), s.Ref(), registry.Fork{LeftHead: end.Head, LeftRows: end.Rows, Stored: last}); err != nil {
 		t.Fatal(err)
 	}
 	var seen faults
@@ -156,7 +166,18 @@ func TestForkedShardLosesItsRows(t *testing.T) {
 	if left := e.messages(schemas.StreamShards, s.Ref().Subject()); len(left) != len(stored) {
 		t.Errorf("%d of %d frames are left", len(left), len(stored))
 	}
-	e.exec("ALTER TABLE %s ATTACH PARTITION ALL", e.table("customers"))
+	lost := func() (rows uint64) {
+		for _, a := range e.plan().Actions {
+			if a.Do == repair.Lost && a.Where == s.Ref().String() {
+				rows += a.Rows
+			}
+		}
+		return rows
+	}
+	if n := lost(); n != end.Rows {
+		t.Errorf("repair names %d rows that are lost, want %d", n, end.Rows)
+	}
+	e.exec("ALTER TABLE %s ATTACH PARTITION ID '%s'", e.table("customers"), partition)
 	eventually(t, 30*time.Second, func() error {
 		now, err := e.reg.Shard(t.Context(), s.Ref())
 		if err != nil || now.Fork.Done {
@@ -164,6 +185,10 @@ func TestForkedShardLosesItsRows(t *testing.T) {
 		}
 		return errors.New("the rows are back, and the shard waits")
 	})
+	e.stored("customers", 30, time.Minute)
+	if n := lost(); n != 0 {
+		t.Errorf("repair names %d rows that are lost, and they are back", n)
+	}
 }
 
 // What is derived from a metric is whole again after part of it was deleted by hand, a part or a

@@ -103,8 +103,8 @@ func endOf(groups []tables.Group) (head, rows uint64) {
 // wentBack says that ClickHouse lost rows of a shard since it left its lane. Its frames stay in SHARDS until the rows are back: of a
 // front the lane goes on behind the last record that was stored, so nothing else brings them.
 func wentBack(e *registry.Shard, head, rows uint64) error {
-	return fmt.Errorf("sinks: %s: %w: it left its lane with %d rows up to position %d, and ClickHouse accounts for %d up to %d; restore the table from a copy that has them: its frames stay in %s until then",
-		e.Name(), ErrWentBack, e.Fork.LeftRows, e.Fork.LeftHead, rows, e.Head(head), schemas.StreamShards)
+	return fmt.Errorf("sinks: %s: %w: it left its lane with %d rows up to position %d, and ClickHouse accounts for %d up to %d; restore the table from a copy that has them: its frames stay in %s until then, its lane goes on in another shard, and `almanac repair %s` names what is lost",
+		e.Name(), ErrWentBack, e.Fork.LeftRows, e.Fork.LeftHead, rows, e.Head(head), schemas.StreamShards, e.Topic)
 }
 
 // examineFrames reads the frames above those that agree, and asks ClickHouse for each.

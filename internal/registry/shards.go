@@ -73,7 +73,7 @@ func (s *Shard) Name() string { return schemas.PublicShardName(s.Topic, s.Month,
 
 func (s *Shard) key() string { return schemas.ShardKey(s.Topic, s.Month, s.ID) }
 
-// Unchanged reports whether nobody wrote the entry since another reading of it.
+// Unchanged reports whether the entry was not written since another reading of it.
 func (s *Shard) Unchanged(since *Shard) bool { return s.rev == since.rev }
 
 // Overlaps says whether events between from and to (unix ns, inclusive) may be

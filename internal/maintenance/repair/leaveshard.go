@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/almanac-events/almanac/internal/registry"
@@ -99,4 +100,22 @@ func (r *Repairer) leaveShard(ctx context.Context, a *Action) error {
 		}
 	}
 	return r.reg.Leave(ctx, a.ref, fork)
+}
+
+// planWentBack names the rows that ClickHouse lost of a shard which forked, since it left its lane. No action takes the place of a copy
+// that has them: settling the shard without takes frames out of SHARDS, which may be all there is of some, and counts the rest as never
+// accepted.
+func (t *found) planWentBack(ref schemas.ShardRef, p *Plan) {
+	e, record, c := t.entries[ref.ID], t.erasureRecords[ref.ID], t.counts[ref.ID]
+	_, gone := record.GoneUpTo(math.MaxUint64)
+	if !e.Forked() || !e.WentBack(c.Head, c.Rows+gone) {
+		return
+	}
+	from := e.Head(c.Head) + 1
+	if from > e.Fork.LeftHead {
+		from = 1
+	}
+	rows := e.Fork.LeftRows - min(e.Fork.LeftRows, c.Rows+gone)
+	p.add(Action{Do: Lost, Topic: ref.Topic, Where: ref.String(), From: from, To: e.Fork.LeftHead, Rows: rows, ref: ref, topic: &t.topic,
+		Detail: fmt.Sprintf("%d rows, which ClickHouse had when the shard left its lane: restore the table from a copy that has them; until then the shard stays as it is, with its frames in %s, and its lane goes on in another", rows, schemas.StreamShards)})
 }

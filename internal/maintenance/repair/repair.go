@@ -201,6 +201,7 @@ func (r *Repairer) planLostEntries(ctx context.Context, t *found, p *Plan) error
 	}
 	for _, ref := range t.refs() {
 		t.completeGone(ref, p)
+		t.planWentBack(ref, p)
 	}
 	if err := r.planFrontLanes(ctx, t, last, p); err != nil {
 		return err

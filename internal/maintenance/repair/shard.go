@@ -26,6 +26,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	}
 	if e.Forked() {
 		p.note("%s forked, and a sink settles it: what SHARDS and ClickHouse have of it is not compared before that", ref)
+		t.planWentBack(ref, p)
 		return nil
 	}
 	head := e.Head(t.counts[ref.ID].Head)
