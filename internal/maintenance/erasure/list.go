@@ -57,7 +57,7 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, 
 // redact is Redact of an entry that is not needed.
 func (x *Eraser) redact(ctx context.Context, e *ledger.Erasure) (ledger.Erasure, error) {
 	topic, id := e.Topic, e.ID
-	if err := errors.Join(x.uncopied(ctx, e), x.carriedOut(ctx, e)); err != nil {
+	if err := errors.Join(x.uncopied(ctx, e), x.carriedOut(ctx, e, false)); err != nil {
 		return *e, err
 	}
 	done, err := x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
@@ -100,23 +100,26 @@ func (x *Eraser) uncopied(ctx context.Context, e *ledger.Erasure) error {
 	return nil
 }
 
-// carriedOut refuses to let go of an entry whose rows ClickHouse has again, or whose rows are being taken: the entry alone says which those are.
-func (x *Eraser) carriedOut(ctx context.Context, e *ledger.Erasure) error {
+// carriedOut refuses to let go of an entry whose rows are being taken, or ClickHouse has again: the entry alone says which those are. Of
+// the second, letGo lets go all the same, as where that cannot be done again.
+func (x *Eraser) carriedOut(ctx context.Context, e *ledger.Erasure, letGo bool) error {
+	records, err := x.cfg.Registry.ErasureRecords(ctx, e.Topic)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.Pending != nil && r.Pending.Erasure == e.ID {
+			return fmt.Errorf("%w: rows of erasure %s are being taken, or that was cut off: `almanac erase resume %s` ends it. Then ask again", ErrRequest, e.ID, e.ID)
+		}
+	}
+	if letGo {
+		return nil
+	}
 	behind, err := x.behindNow(ctx)
 	if err != nil {
 		return err
 	}
-	again := slices.Contains(behind[e.Topic], e.ID)
-	if !again {
-		records, err := x.cfg.Registry.ErasureRecords(ctx, e.Topic)
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
-			again = again || r.Pending != nil && r.Pending.Erasure == e.ID
-		}
-	}
-	if again {
+	if slices.Contains(behind[e.Topic], e.ID) {
 		return fmt.Errorf("%w: erasure %s is not carried out in ClickHouse as it is now, which was restored from an older copy; a sink does that again by itself, and `almanac erase resume %s` at once. Then ask again", ErrRequest, e.ID, e.ID)
 	}
 	return nil
@@ -157,7 +160,7 @@ func (x *Eraser) Forget(ctx context.Context, topic, id string, stillThere bool) 
 	if err := outlive(ctx, &e); err != nil {
 		return err
 	}
-	if err := errors.Join(x.uncopied(ctx, &e), x.carriedOut(ctx, &e)); err != nil {
+	if err := errors.Join(x.uncopied(ctx, &e), x.carriedOut(ctx, &e, stillThere)); err != nil {
 		return err
 	}
 	if err := x.cfg.Registry.ForgetErasure(ctx, topic, id); err != nil {

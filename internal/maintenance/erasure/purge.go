@@ -121,11 +121,14 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 				from = append(from, checkpoint.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
 			}
 		}
+		if err := x.stillWhole(ctx, e, s, tail, head, len(found)); err != nil { // what is not taken is not noted either
+			return err
+		}
 		if err := x.note(ctx, s, positions, from); err != nil {
 			return err
 		}
 		x.crash("erase.before-purge")
-		if err := x.stillWhole(ctx, e, s, head, len(found)); err != nil {
+		if err := x.stillWhole(ctx, e, s, tail, head, len(found)); err != nil {
 			return err
 		}
 		for _, h := range found {
@@ -151,13 +154,23 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 
 // stillWhole looks again before so many frames go, for a purge takes minutes: where ClickHouse was restored from an older copy since its
 // head was looked at, the frames above are all there is of some events.
-func (x *Eraser) stillWhole(ctx context.Context, e *ledger.Erasure, s *registry.Shard, head uint64, frames int) error {
+func (x *Eraser) stillWhole(ctx context.Context, e *ledger.Erasure, s *registry.Shard, began end, head uint64, frames int) error {
 	if frames == 0 {
 		return nil
 	}
 	tail, has, err := x.tail(ctx, s)
-	if err != nil || !has {
+	if err != nil {
 		return err
+	}
+	if !has {
+		entry, err := x.cfg.Registry.Shard(ctx, s.Ref())
+		if err != nil || entry.Gone() {
+			return err // retention dropped it meanwhile, with its frames
+		}
+	}
+	if !has || tail.Seq < began.Seq {
+		return fmt.Errorf("%w: %s ended at sequence %d when its purge began, and does at %d: %s was restored from an older copy meanwhile, and its sequences may be of other frames now. No more are taken; `almanac verify %s` says what is missing, `almanac repair %s` brings it back, and `almanac erase resume %s --purge` goes on then",
+			ErrUnstored, s.Name(), began.Seq, tail.Seq, schemas.StreamShards, e.Topic, e.Topic, e.ID)
 	}
 	now, err := x.whole(ctx, s, tail)
 	if err == nil && now < head {

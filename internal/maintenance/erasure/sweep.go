@@ -26,21 +26,24 @@ const atOnce = 4
 const maxSweeps = 5
 
 // sweep erases shard after shard until a pass over all of them finds none with
-// rows that match, hidden ones included. Each pass begins once all is stored that an erasure means which has not ended: sinks fill a
+// rows that match, hidden ones included. The pass that ends an erasure begins once all is stored that it means: sinks fill a
 // ClickHouse that was restored from an older copy meanwhile with that too.
 func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
+	stored := e.State == ledger.Erased // what it means is not stored any more
 	for range maxSweeps {
-		if e.State != ledger.Erased {
-			if err := x.allStored(ctx, e); err != nil {
-				return err
-			}
-		}
 		if err := x.finishAll(ctx, e.Topic); err != nil {
 			return err
 		}
 		scopes, found, err := x.counted(ctx, e, true)
-		if err != nil || len(found) == 0 {
+		if err != nil || len(found) == 0 && stored {
 			return err
+		}
+		if stored = stored && e.State == ledger.Erased; len(found) == 0 {
+			if err := x.allStored(ctx, e); err != nil {
+				return err
+			}
+			stored = true
+			continue
 		}
 		seals, err := x.seals(ctx, e)
 		if err != nil {
