@@ -36,6 +36,7 @@
 //
 // The registry is lost, or restored from an older copy: the job is made of the events in alerts again, and what came
 // since the last of them is evaluated. A transition that was committed and not delivered is made once more, and those of the newest event are told if they were not.
+// Rules may be of that older copy too: an alert that the job did not have waits ten minutes for its rule.
 //
 // A lease that moved: two processes may evaluate, one commits. The other reads the job again.
 //
@@ -43,7 +44,7 @@
 // NATS is away: nothing is evaluated; afterwards all instants since are.
 //
 // A rule that is removed, or means something else, while its alerts fire: they end, with that reason. Labels,
-// annotations and receivers are those of the rule at the transition.
+// annotations and receivers are those of the rule at the transition. The job of a topic without rules is deleted then.
 //
 // An erasure: events that it means are not counted from its beginning on. The events of alerts have the group's value, as
 // user_id where the rule groups by user_id, and so have timers: erase the person there too. An alert whose event is gone is forgotten, but for one of a rule without by.

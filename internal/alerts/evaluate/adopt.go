@@ -12,7 +12,8 @@ import (
 
 // adopt takes the last transitions of alerts in place of what the job has of them that is older; known are the events of that. It returns
 // the newest, whose delivery may have been under way. Nothing before the last of those that counts made is evaluated again: of an
-// alert that ended nothing else is known. The instant itself is, for its transitions may be several commits.
+// alert that ended nothing else is known. The instant itself is, for its transitions may be several commits. An alert that the job did not have
+// waits for its rule: both may be of an older copy.
 func (r *run) adopt(last []events.Read, known map[string]events.Read) (newest []decide.Notice) {
 	for i := range last {
 		if rr := r.of(last[i].Names()); rr == nil || !rr.rule.Asked() {
@@ -26,7 +27,7 @@ func (r *run) adopt(last []events.Read, known map[string]events.Read) (newest []
 	newer := map[alert]bool{} // what the job has, after the clock of NATS was set back
 	kept := r.state.Alerts[:0:0]
 	for _, a := range r.state.Alerts {
-		of := alert{rule: events.Resource(a.Group, a.Rule)} // that of a rule without By, also where its event is gone
+		of := alert{group: a.Group, rule: a.Rule} // that of a rule without By, also where its event is gone
 		if e, there := known[a.Key]; there {
 			of = alertOf(&e)
 		}
@@ -52,6 +53,9 @@ func (r *run) adopt(last []events.Read, known map[string]events.Read) (newest []
 		if e.State != decide.Inactive {
 			// When its condition was last met is not in its event. It may be as late as this, and then it ends no earlier than it should.
 			met := max(n.At, r.state.Decided)
+			if _, had := known[n.Key]; !had {
+				r.state.Rebuilt = time.Now().UnixNano()
+			}
 			kept = append(kept, decide.Named{Alert: decide.Alert{State: e.State, Since: n.Since, Met: met, At: n.At}, Group: n.Group, Rule: n.Rule, Sum: n.Sum, Key: n.Key})
 			size += named(&n)
 		}
@@ -64,9 +68,12 @@ func (r *run) adopt(last []events.Read, known map[string]events.Read) (newest []
 }
 
 // alert tells alerts of a topic apart.
-type alert struct{ rule, value string }
+type alert struct{ group, rule, value string }
 
-func alertOf(e *events.Read) alert { return alert{e.Rule, e.Attrs[events.AttrValue]} }
+func alertOf(e *events.Read) alert {
+	group, rule := e.Names()
+	return alert{group, rule, e.Attrs[events.AttrValue]}
+}
 
 // noticeOf is a transition as it was delivered, by its event.
 func (r *run) noticeOf(e *events.Read) decide.Notice {

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // TestAdopt holds which of what the job has and of what its events have is taken.
@@ -72,5 +73,55 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("the alerts are %q, want %q", keys, c.want)
 			}
 		})
+	}
+}
+
+// TestNamesAlike holds that what is known is made again of the events of two rules whose names and groups are alike when they are joined.
+func TestNamesAlike(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(`
+groups:
+- {name: a, topic: app, rules: [{alert: b/c, where: 'type = "login_failed"', window: 1h, condition: ">= 5"}]}
+- {name: a/b, topic: app, rules: [{alert: c, where: 'type = "login_failed"', window: 1h, condition: ">= 5"}]}
+`)
+	e := g.evaluator(nil)
+	g.send("app", failures(5, "u1")...)
+	g.rounds(e, g.has("b/c  firing", "c  firing"))
+	e.close()
+	listed := func() (keys []string) {
+		list, err := g.List(g.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Alerts {
+			keys = append(keys, list.Alerts[i].Key)
+		}
+		slices.Sort(keys)
+		return keys
+	}
+	want := listed()
+	key, _ := g.job("app")
+	g.deleteKey(key, nil)
+	e = g.evaluator(nil)
+	g.rounds(e, func() error {
+		if now := listed(); !slices.Equal(now, want) {
+			return fmt.Errorf("listed are %q, want %q", now, want)
+		}
+		return g.has("b/c  firing", "c  firing")()
+	})
+}
+
+// TestLate holds that alerts do not wait for their rules for longer where the clock was set back since.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	for back, want := range map[time.Duration]bool{0: false, maxRulesLate / 2: false, -maxRulesLate / 2: false, 2 * maxRulesLate: true, -2 * maxRulesLate: true} {
+		r := run{state: decide.Topic{Rebuilt: time.Now().Add(back).UnixNano()}}
+		if r.late() != want {
+			t.Errorf("rebuilt %s from now: late is %t, want %t", back, !want, want)
+		}
+	}
+	if r := (run{}); r.late() {
+		t.Error("what was not rebuilt is late")
 	}
 }

@@ -131,7 +131,8 @@ func (e *Evaluator) Run(ctx context.Context) error {
 	}
 }
 
-// Round evaluates the rules of each topic that is this process's, up to now.
+// Round evaluates the rules of each topic that is this process's, up to now. What is known of a topic without rules goes once its alerts have ended:
+// rules that are applied to it later would be evaluated at all that came before them.
 func (e *Evaluator) Round(ctx context.Context) error {
 	groups, err := alerts.Stored(ctx, e.cfg.Registry)
 	if err != nil {
@@ -153,8 +154,14 @@ func (e *Evaluator) Round(ctx context.Context) error {
 			continue
 		}
 		var s decide.Topic
-		if json.Unmarshal(jobs[i].State, &s) == nil && len(s.Alerts)+len(s.Outbox) > 0 {
+		switch {
+		case json.Unmarshal(jobs[i].State, &s) != nil:
+		case len(s.Alerts)+len(s.Outbox) > 0:
 			topics[jobs[i].ID] = nil // its rules were removed
+		case e.cfg.Owns(ownedAs(jobs[i].ID)):
+			if err := e.cfg.Registry.ForgetJob(ctx, schemas.JobAlerts, jobs[i].ID); err != nil {
+				e.cfg.Hooks.Fault(jobs[i].ID, fmt.Errorf("forgetting what is known of a topic without rules: %w", err))
+			}
 		}
 	}
 	for _, topic := range e.under() {
@@ -162,6 +169,7 @@ func (e *Evaluator) Round(ctx context.Context) error {
 			e.drop(topic)
 		}
 	}
+	e.forget(topics)
 	e.away.Store(nil)
 	beside, _ := fanout.WithContext(ctx) // what a topic asks for outlives the round
 	beside.SetLimit(maxAtOnce)
@@ -171,9 +179,12 @@ func (e *Evaluator) Round(ctx context.Context) error {
 	return beside.Wait()
 }
 
+// ownedAs names the rules of a topic where processes share their work.
+func ownedAs(topic string) string { return "alerts." + topic }
+
 // evaluate evaluates the rules of one topic, if they are this process's. It returns an error only where the round ends.
 func (e *Evaluator) evaluate(ctx context.Context, topic string, rules []bound) error {
-	if !e.cfg.Owns("alerts." + topic) {
+	if !e.cfg.Owns(ownedAs(topic)) {
 		e.drop(topic)
 		return nil
 	}
@@ -230,6 +241,22 @@ func (e *Evaluator) unload(topic string) {
 		}
 	}
 	e.last[topic] = last
+}
+
+// forget gives up what rules recorded that are no longer there: of a topic that could not be loaded since, nothing else does.
+func (e *Evaluator) forget(topics map[string][]bound) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for topic, last := range e.last {
+		there := map[string]bool{}
+		for _, b := range topics[topic] {
+			there[b.rule.AskedKey(b.group.Name)] = true
+		}
+		maps.DeleteFunc(last, func(key string, _ lastRecorded) bool { return !there[key] })
+		if len(last) == 0 {
+			delete(e.last, topic)
+		}
+	}
 }
 
 // enter makes a run that is loaded the topic's. Rules that mean what they did go on from what they recorded.

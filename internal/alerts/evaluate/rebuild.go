@@ -78,7 +78,6 @@ func (r *run) rebuild(ctx context.Context, upTo time.Time, lost bool) error {
 		}
 		first := decide.Instant(upTo.UnixNano()) - 2*int64(decide.Step)
 		r.state.Decided = decide.Instant(min(max(declared, first-int64(maxAgain)), first))
-		r.state.Rebuilt = time.Now().UnixNano()
 	}
 	return r.tellAgain(ctx, r.adopt(last, known))
 }
@@ -199,5 +198,5 @@ func (r *run) waits(a *decide.Named) bool { return r.state.Rebuilt > 0 && r.of(a
 
 // late reports whether the time is over in which rules come back.
 func (r *run) late() bool {
-	return r.state.Rebuilt > 0 && time.Since(time.Unix(0, r.state.Rebuilt)) > maxRulesLate
+	return r.state.Rebuilt > 0 && time.Since(time.Unix(0, r.state.Rebuilt)).Abs() > maxRulesLate // a clock may have been set back since
 }

@@ -162,7 +162,7 @@ var ErrNotYet = errors.New("the events of alerts are not all stored yet")
 // takes no longer than within. whole: those were all. ErrNotYet: some cannot be asked for yet. Of an alert that ended more than Late before the
 // newest event there are its names and its time alone.
 func Last(ctx context.Context, r *query.Reader, topic string, from, to time.Time, most int, within time.Duration) (last []Read, whole bool, err error) {
-	type alert struct{ rule, value string }
+	type alert struct{ group, rule, value string }
 	seen := map[alert]bool{}
 	req := query.Request{Topic: schemas.TopicAlerts, From: from, To: to, Where: schemas.ColAttributes + "." + AttrTopic + " = " + filter.Quote(topic), Limit: query.MaxLimit}
 	paged, cancel := context.WithTimeout(ctx, within)
@@ -186,7 +186,8 @@ func Last(ctx context.Context, r *query.Reader, topic string, from, to time.Time
 			if err != nil {
 				return nil, false, err
 			}
-			if of := (alert{e.Rule, e.Attrs[AttrValue]}); !seen[of] {
+			group, rule := e.Names()
+			if of := (alert{group, rule, e.Attrs[AttrValue]}); !seen[of] {
 				seen[of] = true
 				if e.State == decide.Inactive && len(last) > 0 && e.Time.Before(last[0].Time.Add(-Late)) {
 					e.Message, e.Attrs = "", map[string]string{AttrGroup: e.Attrs[AttrGroup], AttrValue: e.Attrs[AttrValue]}
