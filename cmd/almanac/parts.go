@@ -196,7 +196,7 @@ func newEvaluator(nc *nats.Conn, reg *registry.Registry, db *tables.DB, piiKey [
 	}
 	again := newRationer()
 	return evaluate.New(evaluate.Config{NATS: nc, Registry: reg, Reader: r, Owns: owns, PrivacyKey: piiKey, Hooks: evaluate.Hooks{
-		Decided: counts.Decided,
+		Decided: counts.Decided, Recorded: counts.Recorded,
 		Changed: func(n *decide.Notice) { // without the value of the group, which may name a person
 			counts.Changed(n)
 			log.Info().Str("topic", n.Topic).Str("group", n.Group).Str("alert", n.Rule).Str("state", string(n.To)).Str("key", n.Key).Msg("an alert changed")

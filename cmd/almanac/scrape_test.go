@@ -54,7 +54,7 @@ func TestScrapeHasWhatIsNamed(t *testing.T) {
 	b.sendThroughEach(a)
 	b.ok("", "timers", "groups", "apply", "mails")
 	b.ok("", "timers", "create", "mails", "one", "--due", "+1h", "--url", "http://127.0.0.1:1/")
-	b.write("rules.yaml", `groups: [{name: quiet, rules: [{alert: Quiet, topic: app, silence: 1h}]}]`)
+	b.write("rules.yaml", `groups: [{name: quiet, rules: [{alert: Quiet, topic: app, silence: 1h}, {record: one, topic: metrics, interval: 1s, expr: vector(1)}]}]`)
 	b.ok("", "alerts", "apply", "-f", filepath.Join(b.dir, "rules.yaml"))
 	for i := range 17 {
 		b.post(a.HTTP+fmt.Sprintf("/v1/topics/t%d/events", i), "text/plain", "hi")

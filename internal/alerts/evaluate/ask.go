@@ -188,6 +188,9 @@ func (r *run) answered(ctx context.Context) error {
 func (r *run) resolve(ctx context.Context, a *answer) error {
 	rr, was := a.rr, a.rr.asked.Error
 	rr.asked = decide.Asked{At: a.at, Took: int64(a.took), Recorded: a.wrote}
+	if rr.rule.Record != "" {
+		r.e.cfg.Hooks.Recorded(r.topic.Name, a.wrote, a.err)
+	}
 	if a.now != nil { // also of a write that failed
 		rr.recorded, rr.erased = a.now, a.erased
 	}

@@ -49,6 +49,8 @@ type Hooks struct {
 	Changed func(n *decide.Notice)
 	// Decided: the rules of a topic are evaluated up to a time.
 	Decided func(topic string, rules int, upTo time.Time)
+	// Recorded: a rule wrote samples at an instant, or err is why it wrote none or not all.
+	Recorded func(topic string, samples int, err error)
 	// Fault: the rules of a topic could not be evaluated and will be tried again, or something was left out.
 	Fault func(topic string, err error)
 }
@@ -105,6 +107,9 @@ func New(cfg Config) (*Evaluator, error) {
 	}
 	if cfg.Hooks.Decided == nil {
 		cfg.Hooks.Decided = func(string, int, time.Time) {}
+	}
+	if cfg.Hooks.Recorded == nil {
+		cfg.Hooks.Recorded = func(string, int, error) {}
 	}
 	if cfg.Hooks.Fault == nil {
 		cfg.Hooks.Fault = func(string, error) {}

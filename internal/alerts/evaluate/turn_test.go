@@ -26,7 +26,7 @@ func recording(e *Evaluator, exprs ...string) *run {
 
 // unserved is an evaluator that has no servers.
 func unserved() *Evaluator {
-	return &Evaluator{cfg: Config{Hooks: Hooks{Fault: func(string, error) {}}}, runs: map[string]*run{}, last: map[string]map[string]lastRecorded{}}
+	return &Evaluator{cfg: Config{Hooks: Hooks{Fault: func(string, error) {}, Recorded: func(string, int, error) {}}}, runs: map[string]*run{}, last: map[string]map[string]lastRecorded{}}
 }
 
 // overdue is a context whose time is over once that is said.
@@ -145,6 +145,12 @@ func TestRecordedInPart(t *testing.T) {
 		t.Errorf("together they are %v", both)
 	}
 	r := recording(unserved(), "a")
+	samples, failed := 0, 0
+	r.e.cfg.Hooks.Recorded = func(_ string, n int, err error) {
+		if samples += n; err != nil {
+			failed++
+		}
+	}
 	rr := r.rules[0]
 	rr.lastRecorded = lastRecorded{of(1, "a"), "none"}
 	for _, c := range []struct {
@@ -153,12 +159,15 @@ func TestRecordedInPart(t *testing.T) {
 	}{
 		{answer{rr: rr, err: errors.New("ClickHouse is away")}, 1},
 		{answer{rr: rr, err: errors.New("the stream is full"), now: both, erased: "none"}, 3},
-		{answer{rr: rr, now: of(1, "c"), erased: "none"}, 1},
-		{answer{rr: rr, erased: "none"}, 0}, // they are too many to be kept
+		{answer{rr: rr, now: of(1, "c"), erased: "none", wrote: 1}, 1},
+		{answer{rr: rr, erased: "none", wrote: 5000}, 0}, // they are too many to be kept
 	} {
 		if err := r.resolve(t.Context(), &c.a); err != nil || len(rr.recorded) != c.want {
 			t.Errorf("after %v it knows %d series, want %d: %v", c.a.err, len(rr.recorded), c.want, err)
 		}
+	}
+	if samples != 5001 || failed != 2 {
+		t.Errorf("%d samples are counted, and %d instants that failed", samples, failed)
 	}
 }
 

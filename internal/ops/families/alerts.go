@@ -50,11 +50,15 @@ func ofRules(names *metrics.Names, all []alerts.TopicStatus, now time.Time) (out
 type Evaluator struct {
 	topics                        *metrics.Names
 	rounds, transitions, failures *prometheus.CounterVec
+	recorded, unrecorded          *prometheus.CounterVec
 }
 
 // NewEvaluator takes the numbers of an evaluator.
 func NewEvaluator(r *metrics.Registry) *Evaluator {
-	return &Evaluator{topics: r.Topics(), rounds: r.Counter(metrics.AlertsEvaluations), transitions: r.Counter(metrics.AlertsTransitions), failures: r.Counter(metrics.AlertsFailures)}
+	return &Evaluator{
+		topics: r.Topics(), rounds: r.Counter(metrics.AlertsEvaluations), transitions: r.Counter(metrics.AlertsTransitions), failures: r.Counter(metrics.AlertsFailures),
+		recorded: r.Counter(metrics.AlertsRecorded), unrecorded: r.Counter(metrics.AlertsUnrecorded),
+	}
 }
 
 // Decided counts a round of a topic's rules that came to its end.
@@ -67,6 +71,16 @@ func (e *Evaluator) Decided(topic string, _ int, _ time.Time) {
 // Changed counts a transition.
 func (e *Evaluator) Changed(n *decide.Notice) {
 	e.transitions.WithLabelValues(e.topics.Of(n.Topic), string(n.To)).Inc()
+}
+
+// Recorded counts what a rule wrote at an instant, or that it did not.
+func (e *Evaluator) Recorded(topic string, samples int, err error) {
+	topic = e.topics.Of(topic)
+	e.recorded.WithLabelValues(topic).Add(float64(samples))
+	failed := e.unrecorded.WithLabelValues(topic) // 0 is a number too
+	if err != nil {
+		failed.Inc()
+	}
 }
 
 // Fault counts what was tried again or left out.

@@ -1,9 +1,13 @@
 package families
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/ops/metrics"
@@ -32,6 +36,29 @@ func TestOfRules(t *testing.T) {
 	} {
 		if v, there := got[name]; !there || v != want {
 			t.Errorf("%s is %v, %v, want %v", name, v, there, want)
+		}
+	}
+}
+
+// TestRecorded holds what is counted of rules that record, from 0 on, and that a rule which wrote something and failed counts in both.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	e := NewEvaluator(metrics.New(metrics.Config{Version: "v"}))
+	is := func(v *prometheus.CounterVec) float64 {
+		var m dto.Metric
+		if err := v.WithLabelValues("metrics").Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		return m.GetCounter().GetValue()
+	}
+	for _, c := range []struct {
+		samples              int
+		err                  error
+		recorded, unrecorded float64
+	}{{0, nil, 0, 0}, {3, nil, 3, 0}, {0, errors.New("the stream is full"), 3, 1}, {2, errors.New("an erasure was entered"), 5, 2}} {
+		e.Recorded("metrics", c.samples, c.err)
+		if got, not := is(e.recorded), is(e.unrecorded); got != c.recorded || not != c.unrecorded {
+			t.Errorf("after %d samples, %v: %v and %v, want %v and %v", c.samples, c.err, got, not, c.recorded, c.unrecorded)
 		}
 	}
 }

@@ -98,6 +98,7 @@ func playParts(r *metrics.Registry) {
 	k.Fault(ref, nil)
 	e := NewEvaluator(r)
 	e.Decided("app", 1, time.Now())
+	e.Recorded("app", 1, nil)
 	e.Changed(&decide.Notice{Topic: "app", To: decide.Firing})
 	e.Fault("app", nil)
 	p := NewProofs(r)

@@ -13,6 +13,8 @@ var (
 var (
 	AlertsEvaluations = counter("almanac_alerts_evaluations_total", "Rounds in which the rules of a topic were evaluated.", "topic")
 	AlertsTransitions = counter("almanac_alerts_transitions_total", "Alerts that became pending, firing or inactive.", "topic", "state")
+	AlertsRecorded    = counter("almanac_alerts_recorded_total", "Samples that rules recorded, of the series that they had.", "topic")
+	AlertsUnrecorded  = counter("almanac_alerts_unrecorded_total", "Instants at which a rule that records wrote nothing or not all: `almanac alerts ls` says why.", "topic")
 	AlertsFailures    = counter("almanac_alerts_failures_total", "Rounds that failed and were tried again, and what was left out; without a topic those of all.", "topic")
 )
 
