@@ -229,6 +229,7 @@ func (w *recorder) record(ctx context.Context, a *answer) error {
 			a.now, a.erased = now.with(before).kept(), erased // whatever was written of them ends with the others
 			return err
 		}
+		w.e.cfg.Crash("recorded")
 	}
 	a.wrote, a.now, a.erased = len(now), now.kept(), erased
 	return nil
