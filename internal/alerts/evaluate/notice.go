@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -24,14 +25,15 @@ func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
 	maps.Copy(n.Labels, of)
 	filled := maps.Clone(of)
 	filled["alertname"] = n.Rule
-	for name, text := range rr.rule.Labels {
+	left := maxTextsBytes
+	for _, name := range slices.Sorted(maps.Keys(rr.rule.Labels)) { // before annotations, which may vary: an alert is known by its labels
 		if _, of := of[name]; of && n.By != decide.BySeries { // what a rule groups by is what tells its alerts apart
 			continue
 		}
-		n.Labels[name] = fill(text, &n, filled)
+		n.Labels[name] = fitted(fill(rr.rule.Labels[name], &n, filled), &left)
 	}
-	for name, text := range rr.rule.Annotations {
-		n.Annotations[name] = fill(text, &n, filled)
+	for _, name := range slices.Sorted(maps.Keys(rr.rule.Annotations)) {
+		n.Annotations[name] = fitted(fill(rr.rule.Annotations[name], &n, filled), &left)
 	}
 	for _, c := range rr.group.Receivers {
 		if len(rr.rule.Notify) == 0 || slices.Contains(rr.rule.Notify, c.Name) {
@@ -39,6 +41,20 @@ func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
 		}
 	}
 	return n
+}
+
+// maxTextsBytes bounds the labels and annotations of a transition that are filled in, together and as JSON: its event has schemas.MaxEventBytes, and
+// with alerts its outbox is one message of NATS.
+const maxTextsBytes = 24 << 10
+
+// fitted is a text that is filled in, or in its place that it is beyond what is left. The places of all that are left out are small.
+func fitted(text string, left *int) string {
+	as, _ := json.Marshal(text) // texts always have a JSON form
+	if len(as) > *left {
+		return fmt.Sprintf("<left out: the labels and annotations of an alert have more than %d bytes>", maxTextsBytes)
+	}
+	*left -= len(as)
+	return text
 }
 
 // labelsOf are the labels of what an alert is grouped by, and of its value.

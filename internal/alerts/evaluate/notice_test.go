@@ -1,0 +1,61 @@
+package evaluate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/alerts"
+	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/alerts/events"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// grown are n annotations of little text, each of which makes much of what a rule groups by.
+func grown(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`a%02d: '{{ reReplaceAll "." "<<<<<<<<<<<<<<<<" $labels.user_id }}'`, i))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestTextsOfAnAlert holds that what the texts of an alert make together fits its event and an entry of the registry, that labels come first, and that
+// small texts are as they are.
+func TestTextsOfAnAlert(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		annotations int
+		whole       bool
+	}{"few": {1, true}, "many": {50, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			groups := parsed(t, fmt.Sprintf(`groups: [{name: g, topic: app, rules: [{alert: A, window: 1s, condition: ">= 1", by: user_id, labels: {severity: page}, annotations: {%s, z: short}}]}]`, grown(c.annotations)))
+			rr := &ruleRun{bound: bound{&groups[0], &groups[0].Rules[0]}}
+			n := rr.notice("app", decide.Transition{Group: strings.Repeat("u", 200), To: decide.Firing})
+			text, err := json.Marshal(&n)
+			if err != nil || len(text) > maxTextsBytes+16<<10 {
+				t.Errorf("the transition has %d bytes, %v", len(text), err)
+			}
+			ev, err := events.Event(&n)
+			if err != nil || ev.Bytes() > schemas.MaxEventBytes {
+				t.Errorf("its event has %d bytes, %v", ev.Bytes(), err)
+			}
+			if whole := !strings.Contains(string(text), "left out"); whole != c.whole || n.Labels["severity"] != "page" || len(n.Annotations) != c.annotations+1 || n.Annotations["z"] != "short" {
+				t.Errorf("whole is %t, %v, %d annotations, the last is %q", whole, n.Labels, len(n.Annotations), n.Annotations["z"])
+			}
+		})
+	}
+}
+
+// TestLongTextsHoldUpNothing holds that a rule whose texts make more than a message of NATS takes fires, and that the others of its topic go on.
+func TestLongTextsHoldUpNothing(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(`groups: [{name: long, topic: app, rules: [{alert: Long, window: 1h, condition: ">= 1", by: user_id, annotations: {` + grown(alerts.MaxNames) + `}}, {alert: Short, window: 1h, condition: ">= 1"}]}]`)
+	e := g.evaluator(nil)
+	user := strings.Repeat("u", maxValueBytes)
+	g.send("app", failures(1, user)...)
+	g.rounds(e, g.has("Long "+user+" firing", "Short  firing"))
+}
