@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -103,4 +104,40 @@ func TestClickHouseHangs(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestFarBehind holds that a round which has no time for all instants that are due ends well, saves how far it came, and that the next goes on from
+// there: a topic that is a day behind would never be evaluated else.
+func TestFarBehind(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(fmt.Sprintf(logins, "1h"))
+	e := g.evaluator(nil)
+	e.decideTime = 0 // for one instant
+	if err := e.Round(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	r := e.run("app")
+	behind := r.state.Decided - 5*int64(decide.Step)
+	r.state.Decided = behind
+	for i := range 3 {
+		r.saved = time.Time{}
+		if err := e.Round(g.ctx); err != nil || e.run("app") != r {
+			t.Fatalf("round %d: the run is %p, and was %p, %v", i, e.run("app"), r, err)
+		}
+		if want := behind + int64(i+1)*int64(decide.Step); r.state.Decided != want {
+			t.Errorf("after round %d it is evaluated up to %s, want %s", i, time.Unix(0, r.state.Decided), time.Unix(0, want))
+		}
+		job, err := g.reg.Job(g.ctx, schemas.JobAlerts, "app")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var saved decide.Topic
+		if err := json.Unmarshal(job.State, &saved); err != nil || saved.Decided != r.state.Decided {
+			t.Errorf("after round %d %s is saved, want %s: %v", i, time.Unix(0, saved.Decided), time.Unix(0, r.state.Decided), err)
+		}
+	}
+	e.decideTime = decideTime
+	g.send("app", failures(5, "u1")...)
+	g.rounds(e, g.has("FailedLogins u1 firing"))
 }

@@ -261,8 +261,9 @@ func (r *run) sayLeft() {
 	}
 }
 
-// decide evaluates each instant up to a time, unix ns.
+// decide evaluates each instant up to a time, unix ns, or as many as a round has time for: the next one goes on. A try evaluates all.
 func (r *run) decide(ctx context.Context, upTo int64) error {
+	began := time.Now()
 	for at := r.state.Decided + int64(decide.Step); at <= upTo; at += int64(decide.Step) {
 		var made []decide.Notice
 		for _, rr := range r.rules {
@@ -282,6 +283,9 @@ func (r *run) decide(ctx context.Context, upTo int64) error {
 		r.state.Decided = at
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if r.tried == nil && time.Since(began) >= r.e.decideTime {
+			return nil
 		}
 	}
 	return nil
