@@ -255,6 +255,8 @@ func (r *Rule) validate(receivers map[string]bool) error {
 	switch {
 	case r.Record == "" && (r.Alert == "" || len(r.Alert) > MaxNameBytes):
 		return fmt.Errorf("alert: expected a name of 1 to %d bytes", MaxNameBytes)
+	case len(r.By) > MaxNameBytes: // it becomes a label, whose name is a part of an attribute's
+		return fmt.Errorf("by: %.40q has %d bytes; the limit is %d", r.By, len(r.By), MaxNameBytes)
 	case r.Topic == "":
 		return fmt.Errorf("topic is missing, at the rule and at its group")
 	case r.Asked():

@@ -60,6 +60,7 @@ func TestParse(t *testing.T) {
 		"a long window":        {`groups: [{name: g, rules: [{alert: A, topic: app, window: 2d, condition: "> 1"}]}]`, "expected 1s to 24h"},
 		"a bad length":         {`groups: [{name: g, rules: [{alert: A, topic: app, window: soon, condition: "> 1"}]}]`, `"soon" is not a length of time`},
 		"a long for":           {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, for: 2d}]}]`, "at most 24h"},
+		"a long by":            {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, by: attributes.` + strings.Repeat("x", MaxNameBytes) + `}]}]`, "by: \"attributes.xxx"},
 		"a bad label":          {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {"a b": x}}]}]`, `"a b"`},
 		"a long name":          {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {` + strings.Repeat("x", MaxNameBytes+1) + `: "1"}}]}]`, "at most 200 bytes"},
 		"many labels":          {`groups: [{name: g, rules: [{alert: A, topic: app, silence: 1m, labels: {` + manyLabels(MaxNames+1) + `}}]}]`, "65 labels or annotations; the limit is 64"},

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
@@ -58,4 +62,33 @@ func TestLongTextsHoldUpNothing(t *testing.T) {
 	user := strings.Repeat("u", maxValueBytes)
 	g.send("app", failures(1, user)...)
 	g.rounds(e, g.has("Long "+user+" firing", "Short  firing"))
+}
+
+// TestLongLabelNames holds that a series is an alert where the names of its labels fit the event of an alert, and that the rule says so where not.
+func TestLongLabelNames(t *testing.T) {
+	t.Parallel()
+	for n, says := range map[int]string{200: "", schemas.MaxAttrKeyBytes - len(events.LabelPrefix): "", schemas.MaxAttrKeyBytes - len(events.LabelPrefix) + 1: "sum by others"} {
+		all := promql.Vector{{Metric: labels.FromStrings("host", "a", strings.Repeat("x", n), "b"), F: 1}}
+		got, err := samplesOf(all, 0)
+		if says != "" {
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("a name of %d bytes: %v", n, err)
+			}
+			continue
+		}
+		if err != nil || len(got) != 1 {
+			t.Errorf("a name of %d bytes: %v, %v", n, got, err)
+		}
+		for value := range got {
+			rr := &ruleRun{bound: bound{&alerts.Group{Name: "g"}, &alerts.Rule{Alert: "A", Topic: "metrics", Expr: "up"}}}
+			notice := rr.notice("metrics", decide.Transition{Group: value, To: decide.Firing, At: time.Now().UnixNano()})
+			ev, err := events.Event(&notice)
+			if err == nil {
+				err = ev.Validate(notice.At, notice.At)
+			}
+			if err != nil {
+				t.Errorf("the event of a name of %d bytes: %v", n, err)
+			}
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/alerts"
 	"github.com/almanac-events/almanac/internal/alerts/decide"
+	"github.com/almanac-events/almanac/internal/alerts/events"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
@@ -84,11 +85,27 @@ func fitsLabels(of labels.Labels, text string) error {
 	return nil
 }
 
+// fitsNames refuses a series with a name of a label that is no attribute's of an alert's event: the event would not be stored, and the alert be
+// forgotten and fire again.
+func fitsNames(of labels.Labels) (err error) {
+	of.Range(func(l labels.Label) {
+		if most := schemas.MaxAttrKeyBytes - len(events.LabelPrefix); len(l.Name) > most {
+			err = fmt.Errorf("a series of the expression has the label %.40q of %d bytes, the limit is %d: sum by others", l.Name, len(l.Name), most)
+		}
+	})
+	return err
+}
+
 // errHistogram: a series is not of numbers.
 var errHistogram = errors.New("the expression has native histograms, which are not numbers: take histogram_quantile or histogram_count of them")
 
 // samplesOf are the series of a result, each under its labels without the name of its metric.
 func samplesOf(all promql.Vector, limit int) (map[string]decide.Sample, error) {
+	for _, s := range all {
+		if err := fitsNames(s.Metric); err != nil {
+			return nil, err
+		}
+	}
 	out := make(map[string]decide.Sample, len(all))
 	return out, eachSeries(all, limit, nil, "which differ by the metric's name alone", func(text string, _ labels.Labels, v float64) {
 		out[text] = decide.Sample{Value: v, Met: true}

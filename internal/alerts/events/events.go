@@ -30,8 +30,8 @@ const (
 	AttrReason = "reason"
 	AttrCalls  = "calls"    // who is told, JSON
 	AttrSum    = "rule_sum" // what the rule meant
-	// labelPrefix begins the attributes of labels, textPrefix those of annotations.
-	labelPrefix = "label."
+	// LabelPrefix begins the attributes of labels, textPrefix those of annotations.
+	LabelPrefix = "label."
 	textPrefix  = "annotation."
 )
 
@@ -65,7 +65,7 @@ func Event(n *decide.Notice) (schemas.Event, error) {
 		a.Labels = append(a.Labels, schemas.String(AttrCalls, string(text)))
 	}
 	for name, v := range n.Labels {
-		a.Labels = append(a.Labels, schemas.String(labelPrefix+name, v))
+		a.Labels = append(a.Labels, schemas.String(LabelPrefix+name, v))
 	}
 	for name, v := range n.Annotations {
 		a.Labels = append(a.Labels, schemas.String(textPrefix+name, v))
@@ -108,7 +108,7 @@ func (r *Read) prefixed(prefix string) map[string]string {
 }
 
 // Labels are the labels of the rule then.
-func (r *Read) Labels() map[string]string { return r.prefixed(labelPrefix) }
+func (r *Read) Labels() map[string]string { return r.prefixed(LabelPrefix) }
 
 // Annotations are the annotations of the rule then, filled in.
 func (r *Read) Annotations() map[string]string { return r.prefixed(textPrefix) }
