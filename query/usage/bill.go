@@ -1,9 +1,7 @@
 package usage
 
 import (
-	"context"
 	"math/big"
-	"slices"
 	"time"
 )
 
@@ -41,23 +39,12 @@ type Report struct {
 	Measure Measure   `json:"measure"`
 	GroupBy GroupBy   `json:"group_by,omitempty"`
 	Bills   []Bill    `json:"bills"`
+	// Cursor continues after the last one; absent on the last page, and of Reader.Report.
+	Cursor string `json:"cursor,omitempty"`
 	// Contradictions counts copies that say something else than the diff that counts.
 	Contradictions uint64 `json:"contradictions,omitempty"`
 	// TooLate are diffs that came when retention had taken their months.
 	TooLate *TooLate `json:"too_late,omitempty"`
-}
-
-// Contradict looks for the contradictions among what the bills of a request count, where one
-// of them has copies at all.
-func (r *Reader) Contradict(ctx context.Context, req Request, bills []Bill) (uint64, error) {
-	if !slices.ContainsFunc(bills, func(b Bill) bool { return b.Repeats > 0 }) {
-		return 0, nil
-	}
-	found, err := r.Contradictions(ctx, req)
-	if err != nil || found == nil {
-		return 0, err
-	}
-	return found.Count, nil
 }
 
 // key is what a column that tells bills apart is in a bill.

@@ -53,6 +53,10 @@ func TestContradictingCopies(t *testing.T) {
 					if found == nil {
 						found = &Contradictions{}
 					}
+					// With one bill that has copies, which is when a door asks.
+					if n, err := r.read.Contradict(t.Context(), req, []Bill{{Causes: 1, Repeats: 1}}); err != nil || n != found.Count {
+						t.Errorf("%s, %s: %d of a bill, want %d: %v", when, what, n, found.Count, err)
+					}
 					if int(found.Count) != len(c.want) || len(found.Pairs) != len(c.want) {
 						t.Errorf("%s, %s: %+v, want %v", when, what, found, c.want)
 						continue

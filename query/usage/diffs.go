@@ -110,7 +110,7 @@ func (s *statement) diffs(after place, limit int) string {
 	if after.id != "" {
 		s.params["ns"], s.params["id"] = strconv.FormatInt(after.ns, 10), after.id
 	}
-	return sql.UsageDiffs{Rows: s.rows(), Where: cond, Unmoved: s.assertion(), After: after.id != "", Limit: limit}.SQL()
+	return sql.UsageDiffs{Rows: s.rows(false), Where: cond, Unmoved: s.assertion(), After: after.id != "", Limit: limit}.SQL()
 }
 
 func readDiff(row []string) (d Diff, err error) {

@@ -82,6 +82,9 @@ type Request struct {
 	at bool
 	// above: only diffs above these positions.
 	above Positions
+	// after: only bills behind that one. limit is how many at most, 0 for all.
+	after *billPlace
+	limit int
 }
 
 // maxBuckets bounds the days or months of a report.

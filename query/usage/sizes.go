@@ -60,10 +60,13 @@ func (r *Reader) Sizes(ctx context.Context, q SizeRequest, f func(Size) error) e
 	if err != nil {
 		return err
 	}
-	return r.Bills(ctx, req, func(b Bill) error {
-		return f(Size{
-			Meter: b.Meter, Provider: b.Provider, Space: b.Space, Customer: b.Customer, At: req.To.Add(-time.Millisecond),
-			Size: b.SizeEnd, Causes: b.Causes, Repeats: b.Repeats, Anomaly: b.SizeEnd[0] == '-',
-		})
-	})
+	return r.Bills(ctx, req, func(b Bill) error { return f(b.size(req.To)) })
+}
+
+// size is what a bill whose range ends just behind an instant says of it.
+func (b *Bill) size(to time.Time) Size {
+	return Size{
+		Meter: b.Meter, Provider: b.Provider, Space: b.Space, Customer: b.Customer, At: to.Add(-time.Millisecond),
+		Size: b.SizeEnd, Causes: b.Causes, Repeats: b.Repeats, Anomaly: b.SizeEnd[0] == '-',
+	}
 }

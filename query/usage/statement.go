@@ -113,6 +113,9 @@ func (s *statement) cut() once.Cut {
 	return once.Examined
 }
 
+// noneDropped is the condition of no row.
+const noneDropped = "false"
+
 // afterDropped is the condition of copies whose diff that counts was in a shard that retention
 // dropped: it is in that shard's sums.
 func (s *statement) afterDropped() string {
@@ -123,14 +126,14 @@ func (s *statement) afterDropped() string {
 		}
 	}
 	if len(gone) == 0 || s.snap.Absent {
-		return "false"
+		return noneDropped
 	}
 	return fmt.Sprintf("(id, shard, pos) IN (SELECT id, shard, pos FROM %s WHERE (first_month, first_shard) IN (%s))", s.derived(schemas.DerivedRepeats), refsSQL(gone))
 }
 
 // rows selects the diffs that no sums stand for: with c = 1 those that count, with rep how
-// many copies a row stands for that do not.
-func (s *statement) rows() string {
+// many copies a row stands for that do not. billed: only what bills are made of.
+func (s *statement) rows(billed bool) string {
 	table := sql.QuotedTable(s.database, s.t.Name)
 	if !s.byCause {
 		return sql.UsageRows{Table: table, Where: s.selected(true) + " AND " + s.stored(), Again: s.snap.Again()}.SQL()
@@ -139,9 +142,11 @@ func (s *statement) rows() string {
 	if s.req.Customer != "" {
 		s.params["user_id"] = escapeParam(s.req.Customer)
 	}
+	dropped := s.afterDropped()
 	return sql.UsageCauses{
-		Table: table, Where: where, AfterDropped: s.afterDropped(),
+		Table: table, Where: where, AfterDropped: dropped,
 		Places: s.req.above != nil, OfCustomer: s.req.Customer != "", Within: int64(s.t.OnceWithin),
+		Billed: billed && dropped == noneDropped, Customers: s.req.Customer != "" || s.req.GroupBy.OfCustomer(), Space: s.req.Space != "",
 	}.SQL()
 }
 
@@ -208,12 +213,13 @@ func (s *statement) assertion() string {
 
 // byKey is the statement whose rows are a bill each.
 func (s *statement) byKey() string {
-	return sql.UsageBills{Keys: strings.Join(s.keys(), ", "), Rows: s.rows(), Sums: s.summed(), Unmoved: s.assertion()}.SQL()
+	keys := s.keys()
+	return sql.UsageBills{Keys: strings.Join(keys, ", "), Rows: s.rows(true), Sums: s.summed(), Unmoved: s.assertion(), AfterSQL: s.afterPage(keys), Limit: s.req.limit}.SQL()
 }
 
 // byTime is the statement whose rows are a meter's span of time each.
 func (s *statement) byTime() string {
-	spans := sql.UsageSpans{Rows: s.rows(), Sums: s.summed(), Unmoved: s.assertion()}
+	spans := sql.UsageSpans{Rows: s.rows(true), Sums: s.summed(), Unmoved: s.assertion()}
 	if spans.ByMonth = s.req.GroupBy == ByMonth; spans.ByMonth {
 		spans.EndsSQL = s.monthEnds()
 	}

@@ -29,6 +29,14 @@ func TestStatements(t *testing.T) {
 			return s.of(s.open(), false).byKey()
 		}},
 		{"bills by cause", func(s *scene) string { return s.of(s.open(), true).byKey() }},
+		{"the bill of one space", func(s *scene) string {
+			s.req = Request{Space: "s1"}
+			return s.of(s.quiet(), true).byKey()
+		}},
+		{"the bills of one space's customers", func(s *scene) string {
+			s.req = Request{Space: "s1", GroupBy: ByCustomer}
+			return s.of(s.quiet(), true).byKey()
+		}},
 		{"bills by cause, of a customer", func(s *scene) string {
 			s.req.Customer = "c"
 			return s.of(s.open(), true).byKey()

@@ -203,6 +203,9 @@ func (r *Reader) timeBills(ctx context.Context, s *statement, f func(Bill) error
 	for i, sum := range running(&before, spans) {
 		b := named
 		b.From, b.To = time.UnixMilli(spans[i].from).UTC(), time.UnixMilli(spans[i].to).UTC()
+		if s.req.after != nil && spans[i].from <= s.req.after.from {
+			continue
+		}
 		if err := f(s.req.bill(b, &sum)); err != nil {
 			return err
 		}

@@ -22,6 +22,9 @@ type UsageCauses struct {
 	Places bool
 	// OfCustomer selects those of {user_id:String}.
 	OfCustomer bool
+	// Billed: only what a bill is made of, with the customer where it is of Customers. It is for where no shard was
+	// dropped. Space: those of {space:String}.
+	Billed, Customers, Space bool
 	// Within, in nanoseconds, is the topic's once_within: of equal diffs each counts that comes longer
 	// than that after the one before it. The first of a cause has the number of copies. 0: one counts.
 	Within int64
@@ -64,6 +67,9 @@ type UsageBills struct {
 	Sums []string
 	// Unmoved is the condition that holds while marks and sums are as they were.
 	Unmoved string
+	// AfterSQL is the condition of the keys of a page, "" for all; Limit is how many, 0 for all.
+	AfterSQL string
+	Limit    int
 }
 
 // SQL is the statement.
@@ -116,3 +122,10 @@ type UsageContradictory struct {
 
 // SQL is the statement.
 func (u UsageContradictory) SQL() string { return fill("usage/contradictory", u) }
+
+// UsageDiffering has a row when copies of {space:String} may say something else than the diffs that count. Marks is the
+// table of repeats.
+type UsageDiffering struct{ Table, Marks, Where string }
+
+// SQL is the statement.
+func (u UsageDiffering) SQL() string { return fill("usage/differing", u) }

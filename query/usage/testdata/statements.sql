@@ -2,13 +2,13 @@
 SELECT type, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re))
 FROM (
   SELECT type, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-    sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-    countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
-  FROM (SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta,
   NOT ((id, shard, pos) IN (SELECT id, shard, pos FROM `db`.`usage.repeats`)) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
 WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808))) AND NOT (month = 202601 AND shard = 0 AND pos > 9) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202602 AND shard = 216172782113783808 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 216172782113783808 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
-  GROUP BY type
+GROUP BY type
   UNION ALL
   SELECT type, sumIf(delta, past) AS b, sum(delta) AS s,
     sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,
@@ -42,9 +42,9 @@ FORMAT JSONCompactEachRow;
 SELECT type, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re))
 FROM (
   SELECT type, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-    sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-    countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
-  FROM (SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta,
   NOT ((id, shard, pos) IN (SELECT id, shard, pos FROM `db`.`usage.repeats`) OR (id, shard, pos) IN (SELECT id, shard, pos FROM (SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r, 5) AS pos, tupleElement(r, 2) AS id,
   tupleElement(same[1], 2) AS first, tupleElement(same[1], 3) AS first_month, tupleElement(same[1], 4) AS first_shard,
   tupleElement(r, 6) != tupleElement(same[1], 6) AS other
@@ -59,7 +59,7 @@ FROM (
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r))) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
 WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
-  GROUP BY type
+GROUP BY type
   UNION ALL
   SELECT type, sumIf(delta, past) AS b, sum(delta) AS s,
     sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,
@@ -93,9 +93,9 @@ FORMAT JSONCompactEachRow;
 SELECT type, provider, space, user_id, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re))
 FROM (
   SELECT type, provider, space, user_id, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-    sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-    countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
-  FROM (SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta,
   NOT ((id, shard, pos) IN (SELECT id, shard, pos FROM `db`.`usage.repeats`) OR (id, shard, pos) IN (SELECT id, shard, pos FROM (SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r, 5) AS pos, tupleElement(r, 2) AS id,
   tupleElement(same[1], 2) AS first, tupleElement(same[1], 3) AS first_month, tupleElement(same[1], 4) AS first_shard,
   tupleElement(r, 6) != tupleElement(same[1], 6) AS other
@@ -110,7 +110,7 @@ FROM (
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r))) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
 WHERE space != '' AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
-  GROUP BY type, provider, space, user_id
+GROUP BY type, provider, space, user_id
   UNION ALL
   SELECT type, provider, space, user_id, sumIf(delta, past) AS b, sum(delta) AS s,
     sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,
@@ -144,9 +144,9 @@ FORMAT JSONCompactEachRow;
 SELECT type, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re))
 FROM (
   SELECT type, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-    sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-    countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
-  FROM (SELECT type, provider, space, tupleElement(first, 5) AS user_id, cause, tupleElement(first, 3) AS id, tupleElement(first, 1) AS ts,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT type, provider, space, tupleElement(first, 5) AS user_id, cause, tupleElement(first, 3) AS id, tupleElement(first, 1) AS ts,
   toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 4) AS delta, NOT tupleElement(first, 6) AS c, n - toUInt8(c) AS rep
 FROM (
   SELECT type, provider, space, cause,
@@ -154,7 +154,7 @@ FROM (
   FROM `db`.`usage`
   WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1 AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8)
   GROUP BY type, provider, space, cause))
-  GROUP BY type
+GROUP BY type
   UNION ALL
   SELECT type, sumIf(delta, past) AS b, sum(delta) AS s,
     sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,
@@ -171,13 +171,49 @@ HAVING sum(ca) + sum(re) > 0
 ORDER BY type
 FORMAT JSONCompactEachRow;
 
+-- the bill of one space
+SELECT type, toString(b), toString(s), toString(u), toString(cb), toString(ca), toString(re)
+FROM (
+  SELECT type, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT type, provider, space,
+  min((ts, toUInt128(id), m.delta)) AS first,
+  toUnixTimestamp64Milli(tupleElement(first, 1)) AS t, tupleElement(first, 3) AS delta, true AS c, count() - 1 AS rep
+FROM `db`.`usage` AS m
+PREWHERE space = {space:String}
+WHERE space != '' AND space = {space:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1
+GROUP BY type, provider, space, cause)
+GROUP BY type)
+WHERE 1 AND ca + re > 0
+ORDER BY type
+FORMAT JSONCompactEachRow;
+
+-- the bills of one space's customers
+SELECT type, user_id, toString(b), toString(s), toString(u), toString(cb), toString(ca), toString(re)
+FROM (
+  SELECT type, user_id, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT type, provider, space, tupleElement(first, 4) AS user_id,
+  min((ts, toUInt128(id), m.delta, m.user_id)) AS first,
+  toUnixTimestamp64Milli(tupleElement(first, 1)) AS t, tupleElement(first, 3) AS delta, true AS c, count() - 1 AS rep
+FROM `db`.`usage` AS m
+PREWHERE space = {space:String}
+WHERE space != '' AND space = {space:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1
+GROUP BY type, provider, space, cause)
+GROUP BY type, user_id)
+WHERE 1 AND ca + re > 0
+ORDER BY type, user_id
+FORMAT JSONCompactEachRow;
+
 -- bills by cause, of a customer
 SELECT type, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re))
 FROM (
   SELECT type, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-    sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-    countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
-  FROM (SELECT * FROM (SELECT type, provider, space, tupleElement(first, 5) AS user_id, cause, tupleElement(first, 3) AS id, tupleElement(first, 1) AS ts,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT * FROM (SELECT type, provider, space, tupleElement(first, 5) AS user_id, cause, tupleElement(first, 3) AS id, tupleElement(first, 1) AS ts,
   toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 4) AS delta, NOT tupleElement(first, 6) AS c, n - toUInt8(c) AS rep
 FROM (
   SELECT type, provider, space, cause,
@@ -185,7 +221,7 @@ FROM (
   FROM `db`.`usage`
   WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1 AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8)
   GROUP BY type, provider, space, cause)) WHERE user_id = {user_id:String})
-  GROUP BY type
+GROUP BY type
   UNION ALL
   SELECT type, sumIf(delta, past) AS b, sum(delta) AS s,
     sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,
@@ -206,9 +242,9 @@ FORMAT JSONCompactEachRow;
 SELECT type, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re))
 FROM (
   SELECT type, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-    sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-    countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
-  FROM (SELECT type, provider, space, tupleElement(one, 5) AS user_id, cause, tupleElement(one, 3) AS id, tupleElement(one, 1) AS ts,
+  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+FROM (SELECT type, provider, space, tupleElement(one, 5) AS user_id, cause, tupleElement(one, 3) AS id, tupleElement(one, 1) AS ts,
   toUnixTimestamp64Milli(ts) AS t, tupleElement(one, 4) AS delta, true AS c, if(one = counting[1], length(same) - length(counting), 0) AS rep,
   tupleElement(one, 6) AS month, tupleElement(one, 7) AS shard, tupleElement(one, 8) AS pos
 FROM (
@@ -219,7 +255,7 @@ FROM (
   WHERE space != '' AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1 AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8)
   GROUP BY type, provider, space, cause)
 ARRAY JOIN counting AS one)
-  GROUP BY type
+GROUP BY type
   UNION ALL
   SELECT type, sumIf(delta, past) AS b, sum(delta) AS s,
     sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,

@@ -1,12 +1,9 @@
--- b: the size before the range; s: at its end; u: over time. cb, ca: causes before it and in all; re: repeats.
--- Numbers go as texts: they are of 128 bits.
+-- A bill a row. Numbers go as texts: they are of 128 bits. Without sums there is one level of groups less, which
+-- ClickHouse takes 2 ms to plan.
+{{if .Sums -}}
 SELECT {{.Keys}}, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re))
 FROM (
-  SELECT {{.Keys}}, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-    sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-    countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
-  FROM ({{.Rows}})
-  GROUP BY {{.Keys}}
+  {{template "usage/bills_rows" .}}
 {{- $keys := .Keys}}
 {{- range .Sums}}
   UNION ALL
@@ -17,8 +14,16 @@ FROM (
   FROM ({{.}})
   GROUP BY {{$keys}}
 {{- end}})
-WHERE {{.Unmoved}}
+WHERE {{.Unmoved}}{{with .AfterSQL}} AND {{.}}{{end}}
 GROUP BY {{.Keys}}
 HAVING sum(ca) + sum(re) > 0
+{{- else -}}
+SELECT {{.Keys}}, toString(b), toString(s), toString(u), toString(cb), toString(ca), toString(re)
+FROM (
+  {{template "usage/bills_rows" .}})
+WHERE {{.Unmoved}} AND ca + re > 0{{with .AfterSQL}} AND {{.}}{{end}}
+{{- end}}
 ORDER BY {{.Keys}}
+{{- with .Limit}}
+LIMIT {{.}}{{end}}
 FORMAT JSONCompactEachRow
