@@ -293,6 +293,18 @@ func usageOverHTTP(t *testing.T, e *env, c *caller) {
 	holds(t, c.get("/v1/topics/usage/usage?space=s1&at=2026-02-10T11:59:59.999Z&wait=0"), `"size":"100"`, `"causes":1`)
 	holds(t, c.get("/v1/topics/usage/usage?space=s1&at=2026-02-10T12:00:00Z&group_by=space"), `"space":"s1"`, `"size":"150"`)
 	c.send(400, "GET", "/v1/topics/usage/usage?at=2026-02-10&measure=sum", "", "Wrong", "yes")
+	days := c.get("/v1/topics/usage/usage" + february + "&group_by=day&limit=27")
+	holds(t, days, `"from":"2026-02-27`, `"cursor"`)
+	if err := json.Unmarshal(days, &first); err != nil {
+		t.Fatal(err)
+	}
+	last := c.get("/v1/topics/usage/usage" + february + "&group_by=day&limit=27&cursor=" + first.Cursor)
+	holds(t, last, `"from":"2026-02-28`)
+	if bytes.Contains(last, []byte(`"cursor"`)) || bytes.Count(last, []byte(`"size_start"`)) != 1 {
+		t.Errorf("the last page is %s", last)
+	}
+	holds(t, c.get("/v1/topics/usage/usage?at=2026-02-10T12:00:00Z&group_by=space&limit=1&cursor="), `"space":"s1"`, `"size":"150"`)
+	c.send(400, "GET", "/v1/topics/usage/usage"+february+"&group_by=space&cursor="+first.Cursor, "", "Wrong", "yes")
 	kept := meterTopic(t, "kept")
 	kept.KeepDays = 30
 	if _, _, err := e.reg.Apply(t.Context(), kept, false); err != nil {

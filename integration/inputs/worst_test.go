@@ -168,7 +168,7 @@ func worstOf() map[string][]worst {
 		"GET /v1/topics/{topic}/fields":           {asks("limit", "1000"), asks("prefix", strings.Repeat("a", 20_000))},
 		"GET /v1/topics/{topic}/values":           {asks("field", "message", "limit", "1000"), asks("field", "attributes['"+strings.Repeat("a", 20_000)+"']")},
 		"GET /v1/topics/{topic}/tail":             {{endless: true}, {query: url.Values{"where": {manyParens}}, endless: true}, {query: url.Values{"since": {"-10000h"}, "where": {manyAnds}}, endless: true}},
-		"GET /v1/topics/{topic}/usage":            {{path: "/v1/topics/bills/usage", query: asks("period", "2026-11").query}, {path: "/v1/topics/bills/usage", query: asks(allOfTime...).query}},
+		"GET /v1/topics/{topic}/usage":            {{path: "/v1/topics/bills/usage", query: asks("period", "2026-11").query}, {path: "/v1/topics/bills/usage", query: asks(allOfTime...).query}, {path: "/v1/topics/bills/usage", query: asks(append(slices.Clone(allOfTime), "group_by", "space,customer", "cursor", strings.Repeat("A", 20_000))...).query}},
 		"GET /v1/topics/{topic}/usage/diffs":      {{path: "/v1/topics/bills/usage/diffs", query: asks(allOfTime...).query}},
 		"GET /v1/topics/{topic}/trail":            {{path: "/v1/topics/trail/trail", query: asks("scope", "x", "open", "", "where", manyParens).query}, {path: "/v1/topics/trail/trail", query: asks("scope", strings.Repeat("x", 20_000), "actor", "y").query}},
 		"GET /v1/topics/{topic}/series":           {{path: "/v1/topics/cpu/series", query: asks(allOfTime...).query}, {path: "/v1/topics/cpu/series", query: asks("where", manyParens).query}},

@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/timers"
@@ -102,6 +103,7 @@ type API struct {
 	proofs            proofs
 	jobs              *jobs.Runner
 	statements        statements
+	bills             *usage.Reader
 }
 
 // New prepares the API. Run carries out its jobs.

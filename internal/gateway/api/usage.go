@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// maxBills bounds the bills of an answer; `almanac usage` streams any number.
-const maxBills = 10_000
-
 // storedWait is how long a bill waits, without progress, for what was accepted to be stored.
 const storedWait = 15 * time.Second
 
 // addUsage adds the bills of topics of kind meter.
 func (a *API) addUsage(on routes) {
+	if a.cfg.Reader != nil {
+		a.bills = usage.New(a.cfg.Reader) // one for all requests: it keeps the ledger for a second
+	}
 	on.serve(&operations.Usage, a.read(a.usage))
 	on.serve(&operations.UsageDiffs, a.read(a.usageDiffs))
 }
@@ -32,26 +32,20 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	req, wait := usageRequest(p)
 	req.GroupBy = usage.GroupBy(p.text("group_by"))
+	limit, cursor := p.number("limit"), p.after()
 	if err := p.end(); err != nil {
 		return nil, err
 	}
 	if err := a.stored(r, req.Topic, wait); err != nil {
 		return nil, err
 	}
-	bills := []usage.Bill{}
-	err := usage.New(a.cfg.Reader).Bills(r.Context(), req, func(b usage.Bill) error {
-		if len(bills) == maxBills {
-			return tooManyBills("bills")
-		}
-		bills = append(bills, b)
-		return nil
-	})
-	rep := usage.Report{Topic: req.Topic, From: req.From, To: req.To, Measure: req.Measure, GroupBy: req.GroupBy, Bills: bills}
+	rep, err := a.bills.Page(r.Context(), req, limit, cursor)
 	if err == nil {
-		rep.Contradictions, err = usage.New(a.cfg.Reader).Contradict(r.Context(), req, bills)
+		rep.Cursor = p.next(rep.Cursor)
+		rep.Contradictions, err = a.bills.Contradict(r.Context(), req, rep.Bills)
 	}
 	if err == nil {
-		rep.TooLate, err = usage.New(a.cfg.Reader).TooLate(r.Context(), req.Topic, req.To)
+		rep.TooLate, err = a.bills.TooLate(r.Context(), req.Topic, req.To)
 	}
 	return rep, err
 }
@@ -62,6 +56,7 @@ type sizes struct {
 	At      time.Time      `json:"at"`
 	GroupBy usage.GroupBy  `json:"group_by,omitempty"`
 	Sizes   []usage.Size   `json:"sizes"`
+	Cursor  string         `json:"cursor,omitempty"`
 	TooLate *usage.TooLate `json:"too_late,omitempty"`
 }
 
@@ -71,7 +66,7 @@ func (a *API) usageSizes(p *params) (any, error) {
 		Topic: p.r.PathValue("topic"), Meter: p.text("meter"), Provider: p.text("provider"), Space: p.text("space"), Customer: p.text("customer"),
 		At: p.time("at"), GroupBy: usage.GroupBy(p.text("group_by")),
 	}
-	wait := p.wait()
+	wait, limit, cursor := p.wait(), p.number("limit"), p.after()
 	for _, other := range []string{"from", "to", "measure"} {
 		if p.one(other) != "" {
 			p.bad(other, "left out where at is given")
@@ -86,23 +81,13 @@ func (a *API) usageSizes(p *params) (any, error) {
 	if err := a.stored(p.r, q.Topic, wait); err != nil {
 		return nil, err
 	}
-	u, out := usage.New(a.cfg.Reader), sizes{Topic: q.Topic, At: q.At.UTC().Truncate(time.Millisecond), GroupBy: q.GroupBy, Sizes: []usage.Size{}}
-	err := u.Sizes(p.r.Context(), q, func(s usage.Size) error {
-		if len(out.Sizes) == maxBills {
-			return tooManyBills("sizes")
-		}
-		out.Sizes = append(out.Sizes, s)
-		return nil
-	})
-	if err == nil {
-		out.TooLate, err = u.TooLate(p.r.Context(), q.Topic, q.At)
+	out := sizes{Topic: q.Topic, At: q.At.UTC().Truncate(time.Millisecond), GroupBy: q.GroupBy}
+	var err error
+	if out.Sizes, out.Cursor, err = a.bills.SizesPage(p.r.Context(), q, limit, cursor); err == nil {
+		out.Cursor = p.next(out.Cursor)
+		out.TooLate, err = a.bills.TooLate(p.r.Context(), q.Topic, q.At)
 	}
 	return out, err
-}
-
-// tooManyBills refuses an answer that is too long.
-func tooManyBills(what string) error {
-	return request.Refuse(http.StatusBadRequest, "too_many", fmt.Sprintf("there are more than %d %s", maxBills, what), "select fewer, group otherwise, or use `almanac usage`, which has more")
 }
 
 // usageDiffs answers with a page of the diffs behind a bill.
@@ -116,7 +101,7 @@ func (a *API) usageDiffs(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err := a.stored(r, req.Topic, wait); err != nil {
 		return nil, err
 	}
-	page, err := usage.New(a.cfg.Reader).Diffs(r.Context(), req, limit, cursor)
+	page, err := a.bills.Diffs(r.Context(), req, limit, cursor)
 	if err == nil {
 		page.Cursor = p.next(page.Cursor)
 	}

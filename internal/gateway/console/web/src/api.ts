@@ -815,6 +815,7 @@ export type Sizes = {
     repeats: number;
     anomaly: boolean;
   }>;
+  cursor?: string;
   too_late?: TooLate;
 };
 
@@ -1235,6 +1236,7 @@ export type Usage = {
     repeats: number;
     anomaly: boolean;
   }>;
+  cursor?: string;
   contradictions?: number;
   too_late?: TooLate;
 };
