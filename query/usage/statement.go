@@ -76,7 +76,10 @@ func (s *statement) keys() []string {
 
 // selected is the condition of the request, over the columns of rows and of sums.
 func (s *statement) selected(customer bool) string {
-	cond := []string{"space != ''"}
+	var cond []string
+	if s.req.Space == "" {
+		cond = append(cond, "space != ''")
+	}
 	for _, c := range []struct{ column, value string }{{"type", s.req.Meter}, {"provider", s.req.Provider}, {"space", s.req.Space}, {"user_id", s.req.Customer}} {
 		if c.value == "" || c.column == "user_id" && !customer {
 			continue
@@ -116,6 +119,11 @@ func (s *statement) cut() once.Cut {
 // noneDropped is the condition of no row.
 const noneDropped = "false"
 
+// allCount says that each of the rows counts: one for each cause, and none is a copy of a diff that was dropped.
+func (s *statement) allCount() bool {
+	return s.byCause && s.t.OnceWithin == 0 && s.afterDropped() == noneDropped
+}
+
 // afterDropped is the condition of copies whose diff that counts was in a shard that retention
 // dropped: it is in that shard's sums.
 func (s *statement) afterDropped() string {
@@ -142,11 +150,10 @@ func (s *statement) rows(billed bool) string {
 	if s.req.Customer != "" {
 		s.params["user_id"] = escapeParam(s.req.Customer)
 	}
-	dropped := s.afterDropped()
 	return sql.UsageCauses{
-		Table: table, Where: where, AfterDropped: dropped,
+		Table: table, Where: where, AfterDropped: s.afterDropped(),
 		Places: s.req.above != nil, OfCustomer: s.req.Customer != "", Within: int64(s.t.OnceWithin),
-		Billed: billed && dropped == noneDropped, Customers: s.req.Customer != "" || s.req.GroupBy.OfCustomer(), Space: s.req.Space != "",
+		Billed: billed && s.allCount(), Customers: s.req.Customer != "" || s.req.GroupBy.OfCustomer(), Space: s.req.Space != "",
 	}.SQL()
 }
 
@@ -214,7 +221,7 @@ func (s *statement) assertion() string {
 // byKey is the statement whose rows are a bill each.
 func (s *statement) byKey() string {
 	keys := s.keys()
-	return sql.UsageBills{Keys: strings.Join(keys, ", "), Rows: s.rows(true), Sums: s.summed(), Unmoved: s.assertion(), AfterSQL: s.afterPage(keys), Limit: s.req.limit}.SQL()
+	return sql.UsageBills{Keys: strings.Join(keys, ", "), Rows: s.rows(true), All: s.allCount(), Sums: s.summed(), Unmoved: s.assertion(), AfterSQL: s.afterPage(keys), Limit: s.req.limit}.SQL()
 }
 
 // byTime is the statement whose rows are a meter's span of time each.

@@ -63,6 +63,8 @@ type UsageBills struct {
 	// Keys are the columns that tell bills apart.
 	Keys string
 	Rows string
+	// All: each of the rows counts.
+	All bool
 	// Sums are statements of UsageSums and UsageDays.
 	Sums []string
 	// Unmoved is the condition that holds while marks and sums are as they were.

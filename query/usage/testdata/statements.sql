@@ -109,7 +109,7 @@ FROM (
   GROUP BY `type`, `provider`, `space`, `cause` HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r))) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM `db`.`usage`
-WHERE space != '' AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
+WHERE type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND ((month, shard) IN ((202601,0),(202601,72057594037927936),(202602,144115188075855872),(202602,216172782113783808)) OR (shard BETWEEN 216172782113783808 AND 288230376151711743)) AND NOT (month = 202601 AND shard = 0) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 9) AND NOT (month = 202601 AND shard = 0 AND pos > 0 AND pos <= 8) AND NOT (month = 202602 AND shard = 144115188075855872 AND pos > 0 AND pos <= 8) AND NOT (month = 202601 AND shard = 72057594037927936 AND pos > 0 AND pos <= 8))
 GROUP BY type, provider, space, user_id
   UNION ALL
   SELECT type, provider, space, user_id, sumIf(delta, past) AS b, sum(delta) AS s,
@@ -119,7 +119,7 @@ GROUP BY type, provider, space, user_id
   (month, shard) IN ((202601,0)) AS past,
   toInt64(0) AS day, n, repeats, delta, weighted, transform(month, [202601,202602], [toInt64(1769904000000),toInt64(1772323200000)], toInt64(0)) AS mend
 FROM `db`.`usage.sums`
-WHERE (month, shard) IN ((202601,0),(202602,144115188075855872)) AND space != '' AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String})
+WHERE (month, shard) IN ((202601,0),(202602,144115188075855872)) AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String})
   GROUP BY type, provider, space, user_id
   UNION ALL
   SELECT type, provider, space, user_id, sumIf(delta, past) AS b, sum(delta) AS s,
@@ -130,7 +130,7 @@ WHERE (month, shard) IN ((202601,0),(202602,144115188075855872)) AND space != ''
 FROM (
   SELECT type, provider, space, user_id, month, transform(month, [202601], [toInt64(1767225600000)], toInt64(0)) AS mstart, transform(month, [202601], [toInt64(1769904000000)], toInt64(0)) AS mend, days
   FROM `db`.`usage.sums`
-  WHERE (month, shard) IN ((202601,72057594037927936)) AND space != '' AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String})
+  WHERE (month, shard) IN ((202601,72057594037927936)) AND type = {type:String} AND provider = {provider:String} AND space = {space:String} AND user_id = {user_id:String})
 ARRAY JOIN arrayZip(tupleElement(days, 1), tupleElement(days, 2), tupleElement(days, 3), tupleElement(days, 4), tupleElement(days, 5)) AS d
 WHERE day < {to:Int64})
   GROUP BY type, provider, space, user_id)
@@ -174,15 +174,15 @@ FORMAT JSONCompactEachRow;
 -- the bill of one space
 SELECT type, toString(b), toString(s), toString(u), toString(cb), toString(ca), toString(re)
 FROM (
-  SELECT type, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+  SELECT type, sumIf(toInt128(delta), t < {from:Int64}) AS b, sum(toInt128(delta)) AS s,
+  sum(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64}))) AS u,
+  countIf(t < {from:Int64}) AS cb, count() AS ca, toUInt64(sum(rep)) AS re
 FROM (SELECT type, provider, space,
   min((ts, toUInt128(id), m.delta)) AS first,
   toUnixTimestamp64Milli(tupleElement(first, 1)) AS t, tupleElement(first, 3) AS delta, true AS c, count() - 1 AS rep
 FROM `db`.`usage` AS m
 PREWHERE space = {space:String}
-WHERE space != '' AND space = {space:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1
+WHERE space = {space:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1
 GROUP BY type, provider, space, cause)
 GROUP BY type)
 WHERE 1 AND ca + re > 0
@@ -192,15 +192,15 @@ FORMAT JSONCompactEachRow;
 -- the bills of one space's customers
 SELECT type, user_id, toString(b), toString(s), toString(u), toString(cb), toString(ca), toString(re)
 FROM (
-  SELECT type, user_id, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s,
-  sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
-  countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re
+  SELECT type, user_id, sumIf(toInt128(delta), t < {from:Int64}) AS b, sum(toInt128(delta)) AS s,
+  sum(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64}))) AS u,
+  countIf(t < {from:Int64}) AS cb, count() AS ca, toUInt64(sum(rep)) AS re
 FROM (SELECT type, provider, space, tupleElement(first, 4) AS user_id,
   min((ts, toUInt128(id), m.delta, m.user_id)) AS first,
   toUnixTimestamp64Milli(tupleElement(first, 1)) AS t, tupleElement(first, 3) AS delta, true AS c, count() - 1 AS rep
 FROM `db`.`usage` AS m
 PREWHERE space = {space:String}
-WHERE space != '' AND space = {space:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1
+WHERE space = {space:String} AND ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND 1
 GROUP BY type, provider, space, cause)
 GROUP BY type, user_id)
 WHERE 1 AND ca + re > 0
