@@ -5,6 +5,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Copies that say something else than the diff that counts are named, before they are examined
@@ -79,6 +80,13 @@ func TestContradictingCopies(t *testing.T) {
 			check("not examined")
 			r.derive()
 			check("examined")
+			// What a copy said may be cleared later. It was marked before.
+			r.Exec("ALTER TABLE " + sql.QuotedTable(r.DB.Database, "usage") + " UPDATE user_id = '', delta = 5 WHERE 1 SETTINGS mutations_sync = 1")
+			ofSpace := february
+			ofSpace.Space = "s1"
+			if n, err := r.read.Contradict(t.Context(), ofSpace, []Bill{{Causes: 1, Repeats: 1}}); err != nil || n != 2 {
+				t.Errorf("cleared: %d contradictions, want 2: %v", n, err)
+			}
 		})
 	}
 }

@@ -1,13 +1,10 @@
 -- A row when copies of a space may say something else than what counts: rows of one cause do now, or did when a copy
 -- was marked. What was cleared since shows in the marks alone.
 SELECT '1' AS differs
-FROM (
-  SELECT cause FROM {{.Table}} PREWHERE space = {space:String} WHERE {{.Where}}
-  GROUP BY type, provider, cause
-  HAVING min(delta) != max(delta) OR min(user_id) != max(user_id)
-  LIMIT 1
-  UNION ALL
-  SELECT '' AS cause FROM {{.Marks}} WHERE other AND id IN (SELECT id FROM {{.Table}} PREWHERE space = {space:String} WHERE {{.Where}})
-  LIMIT 1)
+FROM {{.Table}}
+PREWHERE space = {space:String}
+WHERE {{.Where}}
+GROUP BY type, provider, cause
+HAVING min(delta) != max(delta) OR min(user_id) != max(user_id) OR max(id IN (SELECT id FROM {{.Marks}} WHERE other))
 LIMIT 1
 FORMAT JSONCompactEachRow
