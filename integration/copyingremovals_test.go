@@ -155,7 +155,7 @@ func TestErasureOfAnOlderClickHouseKeepsItsNames(t *testing.T) {
 	if now, err := x.Redact(t.Context(), "app", job.ID); !errors.Is(err, erasure.ErrRequest) || now.Redacted {
 		t.Errorf("redacted while its rows are back: %v", err)
 	}
-	if err := x.Forget(t.Context(), "app", job.ID, true); !errors.Is(err, erasure.ErrRequest) {
+	if err := x.Forget(t.Context(), "app", job.ID, false); !errors.Is(err, erasure.ErrRequest) {
 		t.Errorf("forgotten while its rows are back: %v", err)
 	}
 	if _, err := x.Run(t.Context(), "app", job.ID); err != nil {

@@ -52,7 +52,7 @@ var (
 			measure, waits,
 			{Name: "group_by", Words: texts(slices.Concat(usage.Groupings, usage.Pairs)), Help: "a bill for each: space, provider, customer, meter, day or month; or space,customer or provider,customer"},
 			{Name: "at", Kind: Time, Help: "`TIME` at which to say what is held, in place of a range; diffs of its millisecond count"},
-			counts(atMost("how many at most", usage.MaxPage), usage.MaxPage), cursor,
+			atMost("how many a page has at most; without it an answer of more is refused", usage.MaxPage), cursor,
 		},
 		Answers: []Answer{{Code: http.StatusOK, Type: "Usage", Or: "Sizes"}},
 	}

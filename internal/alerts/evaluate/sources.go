@@ -85,7 +85,7 @@ func fitsLabels(of labels.Labels, text string) error {
 	return nil
 }
 
-// fitsNames refuses a series with a name of a label that is no attribute's of an alert's event: the event would not be stored, and the alert be
+// fitsNames refuses a series with a name of a label that does not fit as an attribute of an alert's event, which would not be stored, and the alert be
 // forgotten and fire again.
 func fitsNames(of labels.Labels) (err error) {
 	of.Range(func(l labels.Label) {

@@ -40,6 +40,9 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	rep, err := a.bills.Page(r.Context(), req, limit, cursor)
+	if err == nil && unasked(limit, cursor, rep.Cursor) {
+		err = tooManyBills("bills")
+	}
 	if err == nil {
 		rep.Cursor = p.next(rep.Cursor)
 		rep.Contradictions, err = a.bills.Contradict(r.Context(), req, rep.Bills)
@@ -83,11 +86,23 @@ func (a *API) usageSizes(p *params) (any, error) {
 	}
 	out := sizes{Topic: q.Topic, At: q.At.UTC().Truncate(time.Millisecond), GroupBy: q.GroupBy}
 	var err error
-	if out.Sizes, out.Cursor, err = a.bills.SizesPage(p.r.Context(), q, limit, cursor); err == nil {
+	if out.Sizes, out.Cursor, err = a.bills.SizesPage(p.r.Context(), q, limit, cursor); err == nil && unasked(limit, cursor, out.Cursor) {
+		err = tooManyBills("sizes")
+	}
+	if err == nil {
 		out.Cursor = p.next(out.Cursor)
 		out.TooLate, err = a.bills.TooLate(p.r.Context(), q.Topic, q.At)
 	}
 	return out, err
+}
+
+// unasked reports whether an answer is the first page of several, and pages were not asked for: who does not know of them would sum one
+// for all.
+func unasked(limit int, cursor, next string) bool { return limit == 0 && cursor == "" && next != "" }
+
+// tooManyBills refuses an answer that is too long.
+func tooManyBills(what string) error {
+	return request.Refuse(http.StatusBadRequest, "too_many", fmt.Sprintf("there are more than %d %s, or than a page has bytes for", usage.MaxPage, what), fmt.Sprintf("ask for pages with limit=%d and then each cursor, select fewer, or group otherwise; `almanac usage` has any number", usage.MaxPage))
 }
 
 // usageDiffs answers with a page of the diffs behind a bill.
