@@ -19,7 +19,7 @@ import (
 // gone is nil once the registry knows nothing of a topic's alerts.
 func (g *rig) gone(topic string) error {
 	if _, err := g.reg.Job(g.ctx, schemas.JobAlerts, topic); !errors.Is(err, registry.ErrNotFound) {
-		return fmt.Errorf("what is known of its alerts is there, %v", err)
+		return fmt.Errorf("what is known of its alerts is there: %v", err) //nolint:errorlint // nil where it is there
 	}
 	return nil
 }
