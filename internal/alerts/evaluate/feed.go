@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
+	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/query/filter"
@@ -96,6 +98,9 @@ func (r *run) frame(ctx context.Context, reader *frame.Reader, erasures ledger.E
 		accepted = msg.Time.UnixNano()
 	}
 	for _, f := range r.where {
+		if !slices.ContainsFunc(f.rules, func(rr *ruleRun) bool { return r.counts(rr, accepted) }) {
+			continue
+		}
 		if err := r.hits(ctx, reader, p.Schema, f, keep); err != nil {
 			return err
 		}
@@ -103,10 +108,18 @@ func (r *run) frame(ctx context.Context, reader *frame.Reader, erasures ledger.E
 			continue
 		}
 		for _, rr := range f.rules {
-			rr.count(reader, f.hits, accepted)
+			if r.counts(rr, accepted) {
+				rr.count(reader, f.hits, accepted)
+			}
 		}
 	}
 	return nil
+}
+
+// counts reports whether events of a time lie in the window of any instant that is still to be evaluated, or in the one before. A rule of a
+// shorter window would have its bound of groups full of what is before it else, and not count the newest.
+func (r *run) counts(rr *ruleRun, accepted int64) bool {
+	return accepted > r.state.Decided-int64(rr.rule.Span())-int64(decide.Step)
 }
 
 // hits finds the events of the open frame that a filter matches. Where the frame does not say it surely, ClickHouse decides.
