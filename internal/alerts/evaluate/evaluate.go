@@ -67,8 +67,8 @@ type Evaluator struct {
 	runs map[string]*run
 	// last is what rules recorded whose run ended before it was loaded again: by topic, and by the key of the rule.
 	last map[string]map[string]lastRecorded
-	// roundTime and decideTime are the bounds of these names, or what a test says.
-	roundTime, decideTime time.Duration
+	// roundTime, readTime and decideTime are the bounds of these names, or what a test says.
+	roundTime, readTime, decideTime time.Duration
 
 	// What rules are asked of. turns bounds how many topics are at once, and asking are they.
 	metrics *prometheus.Store
@@ -84,8 +84,9 @@ var ErrLeftOut = errors.New("left out of the rules of alerts")
 const (
 	// roundTime is what one topic may take, so that one which hangs does not hold up the others for good.
 	roundTime = 30 * time.Second
-	// decideTime is how long of it instants are evaluated. What a round has evaluated that runs out of its time is lost: a topic of a day behind, with
+	// readTime is how long of it frames are read, and decideTime how long instants are evaluated after that. What a round has evaluated that runs out of its time is lost: a topic of a day behind, with
 	// rules of many groups, would begin with the same instants each time.
+	readTime   = roundTime / 3
 	decideTime = roundTime / 3
 	// maxAtOnce is how many topics are evaluated at once: each has one frame and one question of a server under way.
 	maxAtOnce = 4
@@ -122,7 +123,7 @@ func New(cfg Config) (*Evaluator, error) {
 		return nil, err
 	}
 	return &Evaluator{
-		cfg: cfg, js: js, runs: map[string]*run{}, last: map[string]map[string]lastRecorded{}, metrics: prometheus.New(cfg.Reader), usage: usage.New(cfg.Reader), turns: make(chan struct{}, maxAsking), roundTime: roundTime, decideTime: decideTime,
+		cfg: cfg, js: js, runs: map[string]*run{}, last: map[string]map[string]lastRecorded{}, metrics: prometheus.New(cfg.Reader), usage: usage.New(cfg.Reader), turns: make(chan struct{}, maxAsking), roundTime: roundTime, readTime: readTime, decideTime: decideTime,
 	}, nil
 }
 
@@ -294,6 +295,7 @@ type bound struct {
 }
 
 // topic evaluates the rules of one topic.
+	began := time.Now()
 func (e *Evaluator) topic(life context.Context, topic string, rules []bound) error {
 	ctx, cancel := context.WithTimeout(life, e.roundTime)
 	defer cancel()
@@ -313,7 +315,7 @@ func (e *Evaluator) topic(life context.Context, topic string, rules []bound) err
 		r.life, r.end = context.WithCancel(life)
 		e.enter(topic, r)
 	}
-	return r.round(ctx)
+	return r.round(ctx, began)
 }
 
 // sumOf names all that a run of a topic goes by.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/almanac-events/almanac/internal/alerts/decide"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
@@ -37,8 +38,8 @@ func (r *run) filter(rr *ruleRun) {
 // maxFrames bounds the frames that one round reads, so that a run which is far behind is saved meanwhile.
 const maxFrames = 5000
 
-// read counts the frames that were routed since. whole: up to the end.
-func (r *run) read(ctx context.Context) (whole bool, err error) {
+// read counts the frames that were routed since, or as many as a round has time for: ClickHouse may have to be asked about each. whole: up to the end.
+func (r *run) read(ctx context.Context, began time.Time) (whole bool, err error) {
 	if len(r.where) == 0 {
 		return true, nil
 	}
@@ -65,7 +66,9 @@ func (r *run) read(ctx context.Context) (whole bool, err error) {
 			return false, err
 		}
 		r.at, r.known = msg.Sequence+1, schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}
-		left--
+		if left--; r.tried == nil && time.Since(began) >= r.e.readTime {
+			left = 0
+		}
 		return left > 0, nil
 	})
 	return left > 0, err

@@ -30,6 +30,13 @@ func (g *rig) accepted(topic string) time.Time {
 	return msg.Time
 }
 
+// faulty says what went wrong, and what rules were not evaluated for.
+func (g *rig) faulty(what string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return fmt.Errorf("%s; faults: %w", what, errors.Join(g.faults...))
+}
+
 // TestClickHouseHangs holds that rules which ClickHouse must be asked for hold up no rules of other topics while it hangs: a silence and a
 // count fire in time by the rule's own clock, each round ends however many topics wait, and what waited fires once it answers.
 func TestClickHouseHangs(t *testing.T) {
@@ -113,31 +120,90 @@ func TestFarBehind(t *testing.T) {
 	g := newRig(t, schemas.NewTopic("app"))
 	g.apply(fmt.Sprintf(logins, "1h"))
 	e := g.evaluator(nil)
-	e.decideTime = 0 // for one instant
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
-	r := e.run("app")
-	behind := r.state.Decided - 5*int64(decide.Step)
-	r.state.Decided = behind
-	for i := range 3 {
-		r.saved = time.Time{}
-		if err := e.Round(g.ctx); err != nil || e.run("app") != r {
-			t.Fatalf("round %d: the run is %p, and was %p, %v", i, e.run("app"), r, err)
+	e.readTime, e.decideTime = 0, 0 // for one frame and one instant
+	const rounds = 3
+	embeddedtest.Eventually(t, longestWait, func() error { // a round that fails, as where a server is slow, ends its run: then from the beginning
+		if err := e.Round(g.ctx); err != nil {
+			return err
 		}
-		if want := behind + int64(i+1)*int64(decide.Step); r.state.Decided != want {
-			t.Errorf("after round %d it is evaluated up to %s, want %s", i, time.Unix(0, r.state.Decided), time.Unix(0, want))
+		r := e.run("app")
+		if r == nil {
+			return g.faulty("no run is loaded")
 		}
-		job, err := g.reg.Job(g.ctx, schemas.JobAlerts, "app")
-		if err != nil {
-			t.Fatal(err)
+		behind := r.state.Decided - 5*int64(decide.Step)
+		r.state.Decided = behind
+		for i := range rounds {
+			r.saved = time.Time{}
+			if err := e.Round(g.ctx); err != nil {
+				return err
+			}
+			if e.run("app") != r {
+				return g.faulty(fmt.Sprintf("the run ended in round %d", i))
+			}
+			if want := behind + int64(i+1)*int64(decide.Step); r.state.Decided != want {
+				t.Errorf("after round %d it is evaluated up to %s, want %s", i, time.Unix(0, r.state.Decided), time.Unix(0, want))
+			}
+			job, err := g.reg.Job(g.ctx, schemas.JobAlerts, "app")
+			if err != nil {
+				return err
+			}
+			var saved decide.Topic
+			if err := json.Unmarshal(job.State, &saved); err != nil || saved.Decided != r.state.Decided {
+				t.Errorf("after round %d %s is saved, want %s: %v", i, time.Unix(0, saved.Decided), time.Unix(0, r.state.Decided), err)
+			}
 		}
-		var saved decide.Topic
-		if err := json.Unmarshal(job.State, &saved); err != nil || saved.Decided != r.state.Decided {
-			t.Errorf("after round %d %s is saved, want %s: %v", i, time.Unix(0, saved.Decided), time.Unix(0, r.state.Decided), err)
-		}
-	}
-	e.decideTime = decideTime
+		return nil
+	})
+	e.readTime, e.decideTime = readTime, decideTime
 	g.send("app", failures(5, "u1")...)
 	g.rounds(e, g.has("FailedLogins u1 firing"))
+}
+
+// TestFramesTakeLong holds that a round which has no time for all frames that are there, as where ClickHouse must be asked about each, ends well, and that the
+// next reads on: no instant is evaluated before all are read, and none of it is read twice.
+func TestFramesTakeLong(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	g.apply(`groups: [{name: g, topic: app, rules: [{alert: Unsure, where: 'message matches "^n"', window: 1h, condition: ">= 3"}]}]`)
+	e := g.evaluator(nil)
+	g.rounds(e, func() error {
+		if e.run("app") == nil {
+			return g.faulty("no run is loaded")
+		}
+		return nil
+	})
+	e.unload("app")
+	const frames = 3
+	for range frames {
+		g.send("app", failures(1, "u1")...)
+	}
+	g.routed("app")
+	e.readTime = 0 // for one frame
+	embeddedtest.Eventually(t, longestWait, func() error {
+		e.unload("app")
+		if err := e.Round(g.ctx); err != nil {
+			return err
+		}
+		r := e.run("app")
+		if r == nil {
+			return g.faulty("no run is loaded")
+		}
+		read, decided := 1, r.state.Decided
+		for read < frames {
+			at := r.at
+			if err := e.Round(g.ctx); err != nil {
+				return err
+			}
+			if e.run("app") != r {
+				return g.faulty(fmt.Sprintf("the run ended after %d frames", read))
+			}
+			if r.at == at || r.state.Decided != decided {
+				t.Fatalf("after %d of %d frames a round read from %d to %d and evaluated from %s to %s", read, frames, at, r.at, time.Unix(0, decided), time.Unix(0, r.state.Decided))
+			}
+			read++
+		}
+		return nil
+	})
+	e.readTime = readTime
+	g.rounds(e, g.has("Unsure  firing"))
 }

@@ -185,8 +185,7 @@ func (r *run) alerts(ctx context.Context) error {
 		rr := r.rule(a)
 		if rr != nil { // of a rule without By it is "", also where the event is gone
 			value := e.Attrs[events.AttrValue]
-			// Its instant may be the next one: of several commits of that, or of a rebuild, not all may be made. When it began stays.
-			rr.alerts[value], rr.keys[value] = a.Until(r.state.Decided+int64(decide.Step)), a.Key
+			rr.alerts[value], rr.keys[value] = a.Until(r.latest(rr, upTo)), a.Key
 			rr.values[value], _ = strconv.ParseFloat(e.Attrs[events.AttrCount], 64) // 0 where the event is gone
 			continue
 		}
@@ -215,8 +214,8 @@ func (r *run) rule(a *decide.Named) *ruleRun {
 // saveEvery is how often is written how far is evaluated, where nothing else is: a run that is loaded again evaluates so much once more.
 const saveEvery = 10 * time.Second
 
-// round feeds and evaluates up to now.
-func (r *run) round(ctx context.Context) error {
+// round feeds and evaluates up to now. began is when the topic's time began, of which a load took some.
+func (r *run) round(ctx context.Context, began time.Time) error {
 	if err := r.empty(ctx); err != nil {
 		return err
 	}
@@ -230,7 +229,7 @@ func (r *run) round(ctx context.Context) error {
 	if r.late() {
 		return errStale // load ends the alerts whose rules did not come back
 	}
-	whole, err := r.read(ctx)
+	whole, err := r.read(ctx, began)
 	if err != nil {
 		return err
 	}
@@ -239,7 +238,7 @@ func (r *run) round(ctx context.Context) error {
 	}
 	r.ask(upTo.UnixNano())
 	if whole {
-		if err := r.decide(ctx, upTo.UnixNano()); err != nil {
+		if err := r.decide(ctx, upTo.UnixNano(), began); err != nil {
 			return err
 		}
 		r.e.cfg.Hooks.Decided(r.topic.Name, len(r.rules), time.Unix(0, r.state.Decided))
@@ -262,8 +261,7 @@ func (r *run) sayLeft() {
 }
 
 // decide evaluates each instant up to a time, unix ns, or as many as a round has time for: the next one goes on. A try evaluates all.
-func (r *run) decide(ctx context.Context, upTo int64) error {
-	began := time.Now()
+func (r *run) decide(ctx context.Context, upTo int64, began time.Time) error {
 	for at := r.state.Decided + int64(decide.Step); at <= upTo; at += int64(decide.Step) {
 		var made []decide.Notice
 		for _, rr := range r.rules {
@@ -284,7 +282,7 @@ func (r *run) decide(ctx context.Context, upTo int64) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if r.tried == nil && time.Since(began) >= r.e.decideTime {
+		if r.tried == nil && time.Since(began) >= r.e.readTime+r.e.decideTime {
 			return nil
 		}
 	}

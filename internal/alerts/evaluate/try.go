@@ -109,7 +109,7 @@ func (e *Evaluator) tryTopic(ctx context.Context, topic string, rules []bound, s
 		return err
 	}
 	for whole := false; !whole; {
-		if whole, err = r.read(ctx); err != nil {
+		if whole, err = r.read(ctx, time.Now()); err != nil {
 			return err
 		}
 		points := 0
@@ -123,7 +123,7 @@ func (e *Evaluator) tryTopic(ctx context.Context, topic string, rules []bound, s
 		}
 	}
 	r.sayLeft()
-	if err := r.decide(ctx, upTo.UnixNano()); err != nil {
+	if err := r.decide(ctx, upTo.UnixNano(), time.Now()); err != nil {
 		return err
 	}
 	return r.tryAsked(ctx, since.UnixNano(), upTo.UnixNano())
