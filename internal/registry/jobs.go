@@ -84,9 +84,9 @@ func (r *Registry) Jobs(ctx context.Context, verb string) ([]Job, error) {
 	return jobs, err
 }
 
-// ForgetJob takes a job out of the registry.
-func (r *Registry) ForgetJob(ctx context.Context, verb, id string) error {
-	return r.forget(ctx, schemas.JobKey(verb, id))
+// ForgetJob takes a job out of the registry, if no other process has written it since it was read: else it is left as it is.
+func (r *Registry) ForgetJob(ctx context.Context, j *Job) error {
+	return r.forgetAt(ctx, schemas.JobKey(j.Verb, j.ID), j.rev)
 }
 
 // dropJobs forgets jobs until at most keep are left.
@@ -96,7 +96,7 @@ func (r *Registry) dropJobs(ctx context.Context, verb string, keep int) error {
 		return err
 	}
 	for _, j := range surplus(jobs, keep) {
-		if err := r.ForgetJob(ctx, verb, j.ID); err != nil {
+		if err := r.ForgetJob(ctx, &j); err != nil {
 			return err
 		}
 	}

@@ -188,14 +188,27 @@ func (r *Registry) ForgetMembers(ctx context.Context) error {
 
 // forget takes an entry out of the bucket. It writes over it that there is none, which NATS then lets go of too: a part
 // that may purge an entry may purge them all. A full bucket takes nothing more; there the entry is purged, by who may.
-func (r *Registry) forget(ctx context.Context, key string) error {
+func (r *Registry) forget(ctx context.Context, key string) error { return r.forgetAt(ctx, key, 0) }
+
+// forgetAt is forget of an entry as it was read, at a revision; 0: however it is. One that another process has written since stays, and that is well.
+func (r *Registry) forgetAt(ctx context.Context, key string, rev uint64) error {
+	how, upTo := []jetstream.PublishOpt{jetstream.WithMsgTTL(streams.Expiring)}, []jetstream.StreamPurgeOpt(nil)
+	if rev > 0 {
+		how, upTo = append(how, jetstream.WithExpectLastSequencePerSubject(rev)), append(upTo, jetstream.WithPurgeSequence(rev+1))
+	}
 	m := nats.NewMsg(schemas.KVSubject(key))
 	m.Header.Set("KV-Operation", "PURGE")
 	_, err := streams.Asked(ctx, r.js.Conn(), func(ctx context.Context) (*jetstream.PubAck, error) {
-		return r.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(streams.Expiring))
+		return r.js.PublishMsg(ctx, m, how...)
 	})
+	if rev > 0 && streams.LostRace(err) {
+		return nil
+	}
 	if streams.Full(err) {
-		err = streams.Purge(ctx, r.js, schemas.KVStream, schemas.KVSubject(key), streams.Unneeded) // as any write to the bucket, which a copy reads until it has all
+		var in jetstream.Stream
+		if in, err = streams.Open(ctx, r.js, schemas.KVStream); err == nil {
+			err = streams.PurgeWith(ctx, r.js, in, schemas.KVSubject(key), streams.Unneeded, upTo...) // as any write to the bucket, which a copy reads until it has all
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("registry: forgetting %s: %w", key, err)

@@ -164,11 +164,10 @@ func (e *Evaluator) Round(ctx context.Context) error {
 		}
 		var s decide.Topic
 		switch {
-		case json.Unmarshal(jobs[i].State, &s) != nil:
-		case len(s.Alerts)+len(s.Outbox) > 0:
+		case json.Unmarshal(jobs[i].State, &s) == nil && len(s.Alerts)+len(s.Outbox) > 0:
 			topics[jobs[i].ID] = nil // its rules were removed
 		case e.cfg.Owns(ownedAs(jobs[i].ID)):
-			if err := e.cfg.Registry.ForgetJob(ctx, schemas.JobAlerts, jobs[i].ID); err != nil {
+			if err := e.cfg.Registry.ForgetJob(ctx, &jobs[i]); err != nil {
 				e.cfg.Hooks.Fault(jobs[i].ID, fmt.Errorf("forgetting what is known of a topic without rules: %w", err))
 			}
 		}
@@ -295,8 +294,8 @@ type bound struct {
 }
 
 // topic evaluates the rules of one topic.
-	began := time.Now()
 func (e *Evaluator) topic(life context.Context, topic string, rules []bound) error {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(life, e.roundTime)
 	defer cancel()
 	sum, err := sumOf(rules)

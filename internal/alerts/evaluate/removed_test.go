@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,6 +82,50 @@ func TestRecordedIsForgotten(t *testing.T) {
 	g := newRig(t, schemas.NewTopicOf(kinds.Metric, "metrics"))
 	const one = "groups: [{name: g, interval: 1s, topic: metrics, rules: [{record: a, expr: vector(1)}%s]}]"
 	g.apply(fmt.Sprintf(one, ", {record: b, expr: vector(2)}"))
+// TestUnreadable holds that what is known of a topic and cannot be read goes with its last rules, as its fault says, and that alerts go on once the rules
+// are applied again.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopic("app"))
+	rules := fmt.Sprintf(logins, "1h")
+	g.apply(rules)
+	e := g.evaluator(nil)
+	g.send("app", failures(5, "u1")...)
+	fired := g.has("FailedLogins u1 firing")
+	g.rounds(e, fired)
+	e.unload("app")
+	key, entry := g.job("app")
+	var job map[string]any
+	err := json.Unmarshal(entry, &job)
+	if err == nil {
+		job["state"] = "of another version"
+		entry, err = json.Marshal(job)
+	}
+	if err == nil {
+		_, err = g.bucket().Put(g.ctx, key, entry)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.rounds(e, func() error {
+		if why := g.faulty("the faults"); !strings.Contains(why.Error(), "`almanac alerts rm` its groups") {
+			return why
+		}
+		return nil
+	})
+	if err := g.Remove(g.ctx, "logins"); err != nil {
+		t.Fatal(err)
+	}
+	g.rounds(e, func() error { return g.gone("app") })
+	g.apply(rules)
+	g.rounds(e, func() error {
+		if len(g.listed()) != 1 {
+			return g.faulty(fmt.Sprintf("listed are %q", g.listed()))
+		}
+		return fired()
+	})
+}
+
 	e := g.evaluator(nil)
 	g.rounds(e, func() error {
 		r := e.run("metrics")

@@ -81,7 +81,7 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 		return nil, err
 	default:
 		if err := json.Unmarshal(job.State, &r.state); err != nil {
-			return nil, fmt.Errorf("alerts: what is known of topic %s is not readable: %w; `almanac alerts rm` its groups and apply them again", topic, err)
+			return nil, fmt.Errorf("alerts: what is known of topic %s is not readable: %w; `almanac alerts rm` its groups, and apply them again some seconds later", topic, err)
 		}
 	}
 	r.job, r.bytes = job, len(job.State)
