@@ -25,7 +25,12 @@ func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
 	maps.Copy(n.Labels, of)
 	filled := maps.Clone(of)
 	filled["alertname"] = n.Rule
-	left := maxTextsBytes
+	for _, c := range rr.group.Receivers {
+		if len(rr.rule.Notify) == 0 || slices.Contains(rr.rule.Notify, c.Name) {
+			n.Calls = append(n.Calls, decide.Call{Receiver: c.Name, URL: c.URL, Form: c.Form, RoutingKey: c.RoutingKey})
+		}
+	}
+	left := textsBytes(n.Calls)
 	for _, name := range slices.Sorted(maps.Keys(rr.rule.Labels)) { // before annotations, which may vary: an alert is known by its labels
 		if _, of := of[name]; of && n.By != decide.BySeries { // what a rule groups by is what tells its alerts apart
 			continue
@@ -35,11 +40,6 @@ func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
 	for _, name := range slices.Sorted(maps.Keys(rr.rule.Annotations)) {
 		n.Annotations[name] = fitted(fill(rr.rule.Annotations[name], &n, filled), &left)
 	}
-	for _, c := range rr.group.Receivers {
-		if len(rr.rule.Notify) == 0 || slices.Contains(rr.rule.Notify, c.Name) {
-			n.Calls = append(n.Calls, decide.Call{Receiver: c.Name, URL: c.URL, Form: c.Form, RoutingKey: c.RoutingKey})
-		}
-	}
 	return n
 }
 
@@ -47,11 +47,20 @@ func (rr *ruleRun) notice(topic string, tr decide.Transition) decide.Notice {
 // with alerts its outbox is one message of NATS.
 const maxTextsBytes = 24 << 10
 
+// roomyCalls is how many bytes receivers may have there, as JSON, that take nothing from the texts: their addresses may be long.
+const roomyCalls = 16 << 10
+
+// textsBytes is what the texts of a transition may have beside those that are told of it.
+func textsBytes(calls []decide.Call) int {
+	as, _ := json.Marshal(calls) // texts always have a JSON form
+	return max(0, maxTextsBytes-max(0, len(as)-roomyCalls))
+}
+
 // fitted is a text that is filled in, or in its place that it is beyond what is left. The places of all that are left out are small.
 func fitted(text string, left *int) string {
-	as, _ := json.Marshal(text) // texts always have a JSON form
+	as, _ := json.Marshal(text)
 	if len(as) > *left {
-		return fmt.Sprintf("<left out: the labels and annotations of an alert have more than %d bytes>", maxTextsBytes)
+		return fmt.Sprintf("<left out: labels, annotations and receivers have more than %d bytes>", maxTextsBytes+roomyCalls)
 	}
 	*left -= len(as)
 	return text

@@ -53,6 +53,34 @@ func TestTextsOfAnAlert(t *testing.T) {
 	}
 }
 
+// TestTextsWithReceivers holds that the event of an alert fits with as many receivers as a group has, of the longest addresses, and a summary that is its message too.
+func TestTextsWithReceivers(t *testing.T) {
+	t.Parallel()
+	for of, address := range map[string]string{"plain": "a", "escaped": "&"} {
+		for n, whole := range map[int]bool{1: true, alerts.MaxReceivers: false} {
+			t.Run(fmt.Sprint(n, " ", of), func(t *testing.T) {
+				t.Parallel()
+				groups := parsed(t, fmt.Sprintf(`groups: [{name: g, topic: app, rules: [{alert: A, window: 1s, condition: ">= 1", by: user_id, annotations: {%s, summary: '{{ reReplaceAll "." "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" $labels.user_id }}'}}]}]`, grown(alerts.MaxNames-1)))
+				for i := range n {
+					groups[0].Receivers = append(groups[0].Receivers, alerts.Receiver{Name: fmt.Sprint("r", i), URL: "http://h/?" + strings.Repeat(address, 2<<10-10)})
+				}
+				rr := &ruleRun{bound: bound{&groups[0], &groups[0].Rules[0]}}
+				notice := rr.notice("app", decide.Transition{Group: strings.Repeat("u", maxValueBytes), To: decide.Firing, At: time.Now().UnixNano()})
+				ev, err := events.Event(&notice)
+				if err == nil {
+					err = ev.Validate(notice.At, notice.At)
+				}
+				if err != nil || ev.Bytes() > schemas.MaxEventBytes {
+					t.Errorf("its event has %d bytes, %v", ev.Bytes(), err)
+				}
+				if summary := notice.Annotations["summary"]; whole != (len(summary) == 64*maxValueBytes) || len(notice.Calls) != n || !strings.HasPrefix(summary, ev.Message) {
+					t.Errorf("%d are told, the summary has %d bytes and the message %q", len(notice.Calls), len(summary), ev.Message)
+				}
+			})
+		}
+	}
+}
+
 // TestLongTextsHoldUpNothing holds that a rule whose texts make more than a message of NATS takes fires, and that the others of its topic go on.
 func TestLongTextsHoldUpNothing(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -42,7 +43,7 @@ const scope = "alerts"
 func Event(n *decide.Notice) (schemas.Event, error) {
 	a := audit.Activity{
 		Type: string(n.To), Request: n.Key, Scope: scope, Service: "almanac", ResourceType: "alert", Resource: Resource(n.Group, n.Rule),
-		Message: cmp.Or(n.Annotations["summary"], n.Annotations["description"], n.Rule), Time: time.Unix(0, n.At),
+		Message: cut(cmp.Or(n.Annotations["summary"], n.Annotations["description"], n.Rule)), Time: time.Unix(0, n.At),
 		Labels: []schemas.Attr{
 			schemas.String(AttrTopic, n.Topic), schemas.String(AttrGroup, n.Group), schemas.String(AttrFrom, string(n.From)), schemas.String(AttrCount, n.Count.String()), schemas.Time(AttrSince, time.Unix(0, n.Since)),
 		},
@@ -58,11 +59,13 @@ func Event(n *decide.Notice) (schemas.Event, error) {
 		a.Labels = append(a.Labels, schemas.String(AttrReason, n.Reason))
 	}
 	if len(n.Calls) > 0 {
-		text, err := json.Marshal(n.Calls)
-		if err != nil {
+		var text bytes.Buffer
+		as := json.NewEncoder(&text)
+		as.SetEscapeHTML(false) // of an address each & would be six bytes
+		if err := as.Encode(n.Calls); err != nil {
 			return schemas.Event{}, err
 		}
-		a.Labels = append(a.Labels, schemas.String(AttrCalls, string(text)))
+		a.Labels = append(a.Labels, schemas.String(AttrCalls, strings.TrimSpace(text.String())))
 	}
 	for name, v := range n.Labels {
 		a.Labels = append(a.Labels, schemas.String(LabelPrefix+name, v))
@@ -72,6 +75,17 @@ func Event(n *decide.Notice) (schemas.Event, error) {
 	}
 	slices.SortFunc(a.Labels, func(a, b schemas.Attr) int { return cmp.Compare(a.Key, b.Key) })
 	return a.Event()
+}
+
+// maxMessageBytes bounds the message of an event: it is an annotation, which the event has whole beside it.
+const maxMessageBytes = 4 << 10
+
+// cut is a text as a message: its beginning, where it is too long.
+func cut(text string) string {
+	if len(text) <= maxMessageBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessageBytes], "")
 }
 
 // Resource names a rule as events do.
