@@ -127,6 +127,19 @@ func (a *Alerts) states(ctx context.Context) (map[string]decide.Topic, error) {
 	return out, nil
 }
 
+// Ending reports whether a topic without rules still has alerts that are to end, or transitions that are to be told. The topic must stay for that.
+func Ending(ctx context.Context, reg *registry.Registry, topic string) (bool, error) {
+	job, err := reg.Job(ctx, schemas.JobAlerts, topic)
+	if errors.Is(err, registry.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s, err := stateOf(&job)
+	return err == nil && len(s.Alerts)+len(s.Outbox) > 0, nil // what is not readable is forgotten
+}
+
 // evaluated is up to when a rule is evaluated, and how it was at its last instant, where its values are asked for.
 func (r *Rule) evaluated(group string, s decide.Topic) (upTo time.Time, last decide.Asked) {
 	at := s.Decided

@@ -176,7 +176,11 @@ func unwatched(ctx context.Context, reg *registry.Registry, topic string) error 
 		}
 	}
 	if len(by) == 0 {
-		return nil
+		ending, err := alerts.Ending(ctx, reg, topic)
+		if err == nil && ending {
+			err = fmt.Errorf("rules of alerts watched topic %q, and nothing was removed: its alerts are being ended; again in some seconds", topic)
+		}
+		return err
 	}
 	return fmt.Errorf("rules of alerts watch or need topic %q, and nothing was removed: take them out of the groups %s (`almanac alerts apply`), or remove these (`almanac alerts rm %s`)", topic, strings.Join(by, ", "), by[0])
 }

@@ -48,7 +48,13 @@ func TestRulesRemovedAndAppliedAgain(t *testing.T) {
 			if err := g.Remove(g.ctx, "logins"); err != nil {
 				t.Fatal(err)
 			}
+			if ending, err := alerts.Ending(g.ctx, g.reg, "app"); err != nil || ending != fired {
+				t.Errorf("its alerts are being ended: %t, %v", ending, err)
+			}
 			g.rounds(e, func() error { return errors.Join(g.gone("app"), g.has(want...)()) })
+			if ending, err := alerts.Ending(g.ctx, g.reg, "app"); err != nil || ending {
+				t.Errorf("its alerts are being ended after they have: %t, %v", ending, err)
+			}
 			if run := e.run("app"); run != nil {
 				t.Errorf("its run goes on: %+v", run.state)
 			}
@@ -76,12 +82,6 @@ func TestRulesRemovedAndAppliedAgain(t *testing.T) {
 	}
 }
 
-// TestRecordedIsForgotten holds that what a rule recorded last is not kept once the rule is gone, where its topic could not be loaded meanwhile.
-func TestRecordedIsForgotten(t *testing.T) {
-	t.Parallel()
-	g := newRig(t, schemas.NewTopicOf(kinds.Metric, "metrics"))
-	const one = "groups: [{name: g, interval: 1s, topic: metrics, rules: [{record: a, expr: vector(1)}%s]}]"
-	g.apply(fmt.Sprintf(one, ", {record: b, expr: vector(2)}"))
 // TestUnreadable holds that what is known of a topic and cannot be read goes with its last rules, as its fault says, and that alerts go on once the rules
 // are applied again.
 func TestUnreadable(t *testing.T) {
@@ -126,6 +126,12 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
+// TestRecordedIsForgotten holds that what a rule recorded last is not kept once the rule is gone, where its topic could not be loaded meanwhile.
+func TestRecordedIsForgotten(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, schemas.NewTopicOf(kinds.Metric, "metrics"))
+	const one = "groups: [{name: g, interval: 1s, topic: metrics, rules: [{record: a, expr: vector(1)}%s]}]"
+	g.apply(fmt.Sprintf(one, ", {record: b, expr: vector(2)}"))
 	e := g.evaluator(nil)
 	g.rounds(e, func() error {
 		r := e.run("metrics")
