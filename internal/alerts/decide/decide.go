@@ -72,9 +72,13 @@ type Alert struct {
 	At    int64 `json:"at"`
 }
 
-// Until is the alert with times that are not after an instant: a clock may have been set back since.
+// Until is the alert with times that are not after an instant: a clock may have been set back since. When one that fires began stays, for nothing
+// goes by it any more.
 func (a Alert) Until(at int64) Alert {
-	a.Since, a.Met, a.At = min(a.Since, at), min(a.Met, at), min(a.At, at)
+	if a.State == Pending {
+		a.Since = min(a.Since, at)
+	}
+	a.Met, a.At = min(a.Met, at), min(a.At, at)
 	return a
 }
 

@@ -133,6 +133,20 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 }
 
+// TestUntil holds that no time that is gone by lies after the instant, and that when an alert that fires began stays.
+func TestUntil(t *testing.T) {
+	for _, c := range []struct{ was, want Alert }{
+		{Alert{Firing, 3, 7, 6}, Alert{Firing, 3, 5, 5}},
+		{Alert{Firing, 6, 7, 7}, Alert{Firing, 6, 5, 5}},
+		{Alert{Pending, 6, 7, 6}, Alert{Pending, 5, 5, 5}},
+		{Alert{Pending, 2, 4, 2}, Alert{Pending, 2, 4, 2}},
+	} {
+		if got := c.was.Until(5); got != c.want {
+			t.Errorf("%+v became %+v, want %+v", c.was, got, c.want)
+		}
+	}
+}
+
 func TestForget(t *testing.T) {
 	alerts := map[string]Alert{"old": {State: Inactive, At: 1}, "new": {State: Inactive, At: 9}, "firing": {State: Firing, At: 1}}
 	Forget(alerts, 5)

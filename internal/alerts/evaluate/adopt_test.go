@@ -112,6 +112,21 @@ groups:
 	})
 }
 
+// TestLatest holds that the times of rules that are asked for stay where a rebuild went back for those that count, and that neither lie ahead of the log.
+func TestLatest(t *testing.T) {
+	t.Parallel()
+	upTo := time.Unix(1_800_000_000, 5)
+	const hour, second = int64(time.Hour), int64(time.Second)
+	counts, asked := &ruleRun{bound: bound{rule: &alerts.Rule{Window: alerts.Span(time.Minute)}}}, &ruleRun{bound: bound{rule: &alerts.Rule{Expr: "up"}}}
+	now := upTo.Truncate(time.Second).UnixNano()
+	for decided, want := range map[int64][2]int64{now - hour: {now - hour + second, now + 2*second}, now + 9*second: {now + 10*second, now + 10*second}} {
+		r := &run{state: decide.Topic{Decided: decided}}
+		if got := [2]int64{r.latest(counts, upTo), r.latest(asked, upTo)}; got != want {
+			t.Errorf("evaluated up to %d: %d, want %d", decided, got, want)
+		}
+	}
+}
+
 // TestLate holds that alerts do not wait for their rules for longer where the clock was set back since.
 func TestLate(t *testing.T) {
 	t.Parallel()

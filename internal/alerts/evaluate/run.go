@@ -122,7 +122,7 @@ func (e *Evaluator) load(ctx context.Context, topic string, rules []bound) (*run
 			rr.asked = decide.Asked{At: r.state.Decided}
 		}
 	}
-	if err := r.alerts(ctx); err != nil { // which may save
+	if err := r.alerts(ctx, upTo); err != nil { // which may save
 		return nil, err
 	}
 	if len(r.where) == 0 { // no rule counts
@@ -161,7 +161,7 @@ func (r *run) bind(rules []bound) (window time.Duration) {
 
 // alerts gives the alerts that are known to their rules. Those whose rule is no longer there, or means something else, end. After a
 // rebuild they wait for it.
-func (r *run) alerts(ctx context.Context) error {
+func (r *run) alerts(ctx context.Context, upTo time.Time) error {
 	if len(r.state.Alerts) == 0 {
 		return nil
 	}
@@ -201,6 +201,16 @@ func (r *run) alerts(ctx context.Context) error {
 		return nil
 	}
 	return r.commit(ctx, r.state.Decided, r.state.Decided, ended)
+}
+
+// latest is how late the times of a rule's alerts may be that are known: its instant may be the next one, since of several commits of that, or of a rebuild, not
+// all may be made. Rules that are asked for have instants of their own, and a rebuild goes back for those that count alone.
+func (r *run) latest(rr *ruleRun, upTo time.Time) int64 {
+	last := r.state.Decided
+	if rr.rule.Asked() {
+		last = max(last, decide.Instant(upTo.UnixNano()))
+	}
+	return last + int64(decide.Step)
 }
 
 // rule is the rule that a known alert is of; nil: none is that.
