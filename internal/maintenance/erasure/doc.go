@@ -26,8 +26,8 @@
 // the frames tell (pin.go). An erasure that was killed while it settled ends whenever it is resumed.
 //
 // Sweep counts the whole topic with one statement for a thousand shards, and
-// touches only the shards that have matches. It does so until nothing is found once all is stored again: ClickHouse may be
-// restored from an older copy meanwhile. In each:
+// touches only the shards that have matches. It ends once nothing is found when all is stored. ClickHouse may be
+// restored from an older copy meanwhile. Then sinks fill it again, with the erased too. In each:
 //
 //	count ─▶ intent in the erasure record ─▶ floor ─▶ delete, or drop the partition ─▶ rewrite ─▶ look ─▶ book
 //
