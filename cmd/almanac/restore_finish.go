@@ -85,15 +85,16 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 	}
 	var rep *verify.Report
 	for round, entered := 1, all; ; round++ {
-		if err := r.storeRest(ctx, nc, reg, x, topics, entered.Purge); err != nil {
+		err := r.storeRest(ctx, nc, reg, x, topics, entered.Purge)
+		unstored := round == 1 && errors.Is(err, erasure.ErrNotStored) // what holds it up is repaired where it is proven
+		if err != nil && !unstored {
 			return err
 		}
-		restoreStep(stepStored)
-		if n := len(entered.Erasures); n > 0 {
-			r.a.note("carried out, since the backup does not have them: %s", counted(n, "erasure"))
-		}
-		if n := len(entered.Purge); n > 0 {
-			r.a.note("purged again, since the backup has their frames: those of %s", counted(n, "erasure"))
+		var left []backup.Erasure
+		if unstored {
+			left = entered.Purge
+		} else {
+			r.saidStored(entered)
 		}
 		if rep, err = r.prove(ctx, nc, reg); err != nil {
 			return err
@@ -104,7 +105,8 @@ func (r *restoring) finish(ctx context.Context, nc *nats.Conn) error {
 		}
 		all.Unknown = entered.Unknown
 		all.Redact = entered.Redact
-		if len(entered.Erasures)+len(entered.Purge) == 0 {
+		entered.Purge = append(left, entered.Purge...)
+		if len(entered.Erasures)+len(entered.Purge) == 0 && !unstored {
 			break
 		}
 		if round == mostRounds {
@@ -207,6 +209,17 @@ func (r *restoring) say(rep *verify.Report, entered backup.Entered) error {
 		return errPartial
 	}
 	return nil
+}
+
+// saidStored says what became of the erasures once the rest is stored.
+func (r *restoring) saidStored(entered backup.Entered) {
+	restoreStep(stepStored)
+	if n := len(entered.Erasures); n > 0 {
+		r.a.note("carried out, since the backup does not have them: %s", counted(n, "erasure"))
+	}
+	if n := len(entered.Purge); n > 0 {
+		r.a.note("purged again, since the backup has their frames: those of %s", counted(n, "erasure"))
+	}
 }
 
 // storeRest runs a router and sinks until what was on its way is stored, and ends the erasures that were under way.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -69,8 +70,9 @@ func (r *Registry) Begin(ctx context.Context, t *ledger.ErasureRecord, p ledger.
 // shard has now, which the entry states exactly of a shard that was closed meanwhile: it is asked after the
 // entry was read, and again when the entry changed meanwhile, for who closed the
 // shard may have counted rows that count did not see, or the other way round. Of one that was closed before
-// the entry tells: a ClickHouse from an older copy lacks rows that a sink has yet to store again.
-func (r *Registry) Book(ctx context.Context, t *ledger.ErasureRecord, receipt ledger.Receipt, count func(context.Context) (uint64, error)) error {
+// its frames tell, which brought so many rows, 0 where that is not known: a ClickHouse from an older copy lacks rows that a sink has yet
+// to store again.
+func (r *Registry) Book(ctx context.Context, t *ledger.ErasureRecord, receipt ledger.Receipt, brought uint64, count func(context.Context) (uint64, error)) error {
 	id := t.Pending.Erasure
 	next := *t
 	next.Receipts = maps.Clone(t.Receipts)
@@ -87,9 +89,12 @@ func (r *Registry) Book(ctx context.Context, t *ledger.ErasureRecord, receipt le
 			return err
 		}
 		next.Receipts[id] = receipt
-		if s.Status == Closed && (!t.Pending.Closed || receipt.After+t.Pending.Matched == s.Rows) {
+		switch gone := ledger.SumCuts(next.Gone, math.MaxUint64); {
+		case s.Status == Closed && !t.Pending.Closed:
 			s.Rows = receipt.After
-		} else {
+		case s.Status == Closed && brought >= gone && brought > 0:
+			s.Rows = brought - gone
+		default:
 			s.Rows -= min(s.Rows, t.Pending.Rows)
 		}
 		c := &change{key: t.Key(), rev: t.Rev, v: &next}

@@ -77,13 +77,13 @@ func TestLedgerEntries(t *testing.T) {
 		}
 		return n, nil
 	}
-	if err := r.Book(ctx, &record, ledger.Receipt{Rows: 5, Before: 12}, count); err != nil {
+	if err := r.Book(ctx, &record, ledger.Receipt{Rows: 5, Before: 12}, 0, count); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := r.Shard(ctx, s.Ref()); err != nil || now.Rows != 9 {
 		t.Errorf("closed with 9 rows, booked as %d (%v)", now.Rows, err)
 	}
-	if err := r.Book(ctx, &twin, ledger.Receipt{Rows: 5}, func(context.Context) (uint64, error) { return 7, nil }); !errors.Is(err, ErrConflict) {
+	if err := r.Book(ctx, &twin, ledger.Receipt{Rows: 5}, 0, func(context.Context) (uint64, error) { return 7, nil }); !errors.Is(err, ErrConflict) {
 		t.Errorf("booked twice: %v", err)
 	}
 	all, err := r.ErasureRecords(ctx, "app")
@@ -100,7 +100,7 @@ func TestLedgerEntries(t *testing.T) {
 	if err := r.ForgetErasure(ctx, "app", "e1"); !errors.Is(err, ErrConflict) {
 		t.Errorf("forgetting one that is under way in a shard: %v", err)
 	}
-	if err := r.Book(ctx, &got, ledger.Receipt{Rows: 5, Before: 12, Dropped: true}, func(context.Context) (uint64, error) { return 7, nil }); err != nil {
+	if err := r.Book(ctx, &got, ledger.Receipt{Rows: 5, Before: 12, Dropped: true}, 0, func(context.Context) (uint64, error) { return 7, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.ForgetErasure(ctx, "app", "e1"); err != nil {
@@ -116,5 +116,48 @@ func TestLedgerEntries(t *testing.T) {
 	// Neither the topic's heads nor its shards are confused by the ledger's keys.
 	if heads, err := r.Heads(ctx, "app"); err != nil || len(heads) != 1 {
 		t.Errorf("%d heads, %v", len(heads), err)
+	}
+}
+
+// The entry of a shard that was closed before its rows were counted has what its frames brought without what erasures took, however
+// many rows a ClickHouse from an older copy has meanwhile.
+func TestBookOfAClosedShard(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rows, brought uint64 // of the entry, by its frames
+		counted       uint64
+		took          uint64
+		want          uint64
+	}{
+		"for the first time":                {100, 100, 90, 10, 90},
+		"rows lack":                         {100, 100, 81, 10, 90},
+		"the frames are not known":          {100, 0, 81, 10, 90},
+		"closed when the rows were back":    {100, 100, 90, 10, 90},
+		"as many lack as came back, before": {90, 100, 81, 10, 90},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, ctx, s := placed(t, 0)
+			now, err := r.Shard(ctx, s.Ref())
+			if now.Status, now.Rows = Closed, c.rows; err == nil {
+				err = r.commit(ctx, &change{key: now.key(), rev: now.rev, v: &now})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			record, err := r.ErasureRecord(ctx, s.Ref())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Begin(ctx, &record, ledger.Pending{Erasure: "e", Closed: true, Cuts: []ledger.Cut{{Pos: 4, Rows: c.took}}, Rows: c.took}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Book(ctx, &record, ledger.Receipt{Rows: c.took}, c.brought, func(context.Context) (uint64, error) { return c.counted, nil }); err != nil {
+				t.Fatal(err)
+			}
+			if now, err := r.Shard(ctx, s.Ref()); err != nil || now.Rows != c.want {
+				t.Errorf("%d rows, want %d (%v)", now.Rows, c.want, err)
+			}
+		})
 	}
 }

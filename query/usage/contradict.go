@@ -24,7 +24,7 @@ func (r *Reader) Contradict(ctx context.Context, req Request, bills []Bill) (uin
 	for i := range bills {
 		rows += bills[i].Causes + bills[i].Repeats
 	}
-	if req.Space != "" && rows <= maxDiffering {
+	if req.Space != "" && !req.byTime() && rows <= maxDiffering { // bills by day are of a part of what is read
 		if may, err := r.mayDiffer(ctx, req); err != nil || !may {
 			return 0, err
 		}

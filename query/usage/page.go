@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -17,6 +18,8 @@ import (
 const (
 	MaxPage      = 10_000
 	maxPageBytes = 8 << 20
+	// maxPlaceBytes bounds a cursor, which is in the address of the next request.
+	maxPlaceBytes = 12 << 10
 )
 
 // errPageFull ends a page.
@@ -63,11 +66,24 @@ func newPage(req *Request, limit int) *page {
 func (p *page) add(b Bill) error {
 	p.bytes += b.textBytes()
 	if n := len(p.rep.Bills); n == p.limit || n > 0 && p.bytes > maxPageBytes {
-		p.rep.Cursor = placeOf(&p.rep.Bills[n-1], p.req).encode()
-		return errPageFull
+		return p.end()
 	}
 	p.rep.Bills = append(p.rep.Bills, b)
 	return nil
+}
+
+// end has the page end with its last bill that a cursor can name: what stands for bytes that are not UTF-8 is another name than the one
+// that orders, and an address has room for so much.
+func (p *page) end() error {
+	for n := len(p.rep.Bills); n > 0; n-- {
+		place := placeOf(&p.rep.Bills[n-1], p.req)
+		if cursor := place.encode(); place.exact() && len(cursor) <= maxPlaceBytes {
+			p.rep.Bills, p.rep.Cursor = p.rep.Bills[:n], cursor
+			return errPageFull
+		}
+	}
+	return fmt.Errorf("%w: no page can go on behind these %d bills: their names are not UTF-8 or have more than some %d bytes; ask with a larger limit, group otherwise, or use `almanac usage`, which needs no pages",
+		schemas.ErrRequest, len(p.rep.Bills), maxPlaceBytes/2)
 }
 
 // SizesPage is Page of sizes at an instant. next continues, and is empty on the last page.
@@ -110,6 +126,11 @@ func placeOf(b *Bill, req *Request) *billPlace {
 		p.keys = append(p.keys, *b.key(column))
 	}
 	return p
+}
+
+// exact reports whether the keys are as they are stored.
+func (p *billPlace) exact() bool {
+	return !slices.ContainsFunc(p.keys, func(key string) bool { return strings.ContainsRune(key, utf8.RuneError) })
 }
 
 func (p *billPlace) encode() string {

@@ -110,10 +110,10 @@ func refusedPages(t *testing.T, r *rig) {
 	}
 }
 
-// A page of long names ends by its bytes.
-func TestAPageOfLongNames(t *testing.T) {
+// A page of long texts ends by its bytes.
+func TestAPageOfLongTexts(t *testing.T) {
 	t.Parallel()
-	b := Bill{Meter: "m", Space: strings.Repeat("s", 1<<20), SizeStart: "0", SizeEnd: "1", Usage: "2"}
+	b := Bill{Meter: "m", Space: "s", SizeStart: "0", SizeEnd: "1", Usage: strings.Repeat("2", 1<<20)}
 	req := &Request{GroupBy: BySpace}
 	page := newPage(req, MaxPage)
 	var err error
@@ -130,8 +130,49 @@ func TestAPageOfLongNames(t *testing.T) {
 		t.Error(err)
 	}
 	// One that is longer than a page is a page.
-	b.Space = strings.Repeat("s", maxPageBytes+1)
+	b.Usage = strings.Repeat("2", maxPageBytes+1)
 	if page = newPage(req, MaxPage); page.add(b) != nil || !errors.Is(page.add(b), errPageFull) {
 		t.Error("a long bill is not a page")
+	}
+}
+
+// A page ends with a bill that the next can go on behind: names that are not UTF-8, or as long as an address, are in the next one.
+func TestWhereAPageEnds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("s", maxPlaceBytes)
+	for name, c := range map[string]struct {
+		spaces []string
+		kept   int // 0: refused
+	}{
+		"names":             {[]string{"a", "b"}, 2},
+		"bytes last":        {[]string{"a", "b", "\uFFFDC"}, 2},
+		"bytes first":       {[]string{"\uFFFD", "b"}, 2},
+		"bytes alone":       {[]string{"\uFFFD", "caf\uFFFD"}, 0},
+		"a long one last":   {[]string{"a", long}, 1},
+		"a long one alone":  {[]string{long}, 0},
+		"bytes, then long":  {[]string{"a", "\uFFFD", long}, 1},
+		"an empty one last": {[]string{"a", ""}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := &Request{GroupBy: BySpace}
+			page := newPage(req, len(c.spaces))
+			for _, space := range c.spaces {
+				if err := page.add(Bill{Space: space}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := page.add(Bill{Space: "z"})
+			if c.kept == 0 {
+				if !errors.Is(err, schemas.ErrRequest) {
+					t.Errorf("%v, want a request that is refused", err)
+				}
+				return
+			}
+			place, wrong := decodeBillPlace(page.rep.Cursor, req)
+			if !errors.Is(err, errPageFull) || wrong != nil || len(page.rep.Bills) != c.kept || place.keys[2] != c.spaces[c.kept-1] {
+				t.Errorf("%d bills, %v, %v", len(page.rep.Bills), err, wrong)
+			}
+		})
 	}
 }

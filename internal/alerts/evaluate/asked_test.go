@@ -63,9 +63,7 @@ func TestExpression(t *testing.T) {
 					panic(killed{})
 				}
 			})
-			if err := first.Round(g.ctx); err != nil {
-				t.Fatal(err)
-			}
+			g.rounds(first, func() error { return nil })
 			g.temperatures(map[string]float64{"a": 95000, "b": 50, "c": 96})
 			next := first
 			if point != "" {

@@ -130,9 +130,7 @@ groups:
   - {alert: Quiet, silence: 3s}
 `)
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	g.stopRouter()
 	g.send("app", schemas.Event{Service: "db"})
 	sent := time.Now()
@@ -277,9 +275,7 @@ func TestRuleChanged(t *testing.T) {
 		g.rounds(e, g.has("FailedLogins u1 firing"))
 		g.apply(strings.Replace(fmt.Sprintf(logins, "1h"), "page", "mail", 1))
 		for range 3 {
-			if err := e.Round(g.ctx); err != nil {
-				t.Fatal(err)
-			}
+			g.rounds(e, func() error { return nil })
 		}
 		if err := g.has("FailedLogins u1 firing")(); err != nil {
 			t.Error(err)
@@ -374,9 +370,7 @@ func TestClockSetBack(t *testing.T) {
 	g := newRig(t, schemas.NewTopic("app"))
 	g.apply(fmt.Sprintf(logins, "5m"))
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	e.runs["app"].state.Decided += int64(2 * time.Hour)
 	if err := e.runs["app"].save(g.ctx); err != nil {
 		t.Fatal(err)
@@ -395,9 +389,7 @@ func TestEventThatCannotBeStored(t *testing.T) {
 	g := newRig(t, schemas.NewTopic("app"))
 	g.apply(fmt.Sprintf(logins, "1h"))
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	n := decide.Notice{Key: newKey(), Topic: "app", Group: "logins", Rule: "FailedLogins", To: decide.Firing, At: time.Now().UnixNano(), Labels: map[string]string{}, Calls: []decide.Call{{Receiver: "ops", URL: "http://127.0.0.1:9/"}}}
 	for i := range schemas.MaxAttrs + 1 {
 		n.Labels[fmt.Sprint("x", i)] = "y"
@@ -439,9 +431,7 @@ func TestOutboxGoesOn(t *testing.T) {
 	g := newRig(t, schemas.NewTopic("app"))
 	g.apply(fmt.Sprintf(logins, "4s"))
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	var keys []string
 	var outbox []decide.Notice
 	for range 3 {

@@ -147,9 +147,7 @@ func TestReceivers(t *testing.T) {
 	g.apply(fmt.Sprintf(ofForms, s.URL))
 	g.background(d.Run)
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	g.send("app", failures(5, "u1")...)
 	both := []string{"firing", "resolved"}
 	g.rounds(e, func() error {
@@ -197,9 +195,7 @@ func TestWithdrawn(t *testing.T) {
 	g := newRig(t, schemas.NewTopic("app"))
 	g.apply(fmt.Sprintf(ofForms, "http://127.0.0.1:9")) // and no dispatcher: nothing is called
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	g.send("app", failures(5, "u1")...)
 	g.rounds(e, g.has("FailedLogins u1 firing", "FailedLogins u1 inactive"))
 	for receiver, want := range map[string][]timer.State{

@@ -62,9 +62,7 @@ func TestManyRules(t *testing.T) {
 	}
 	g.apply(text.String())
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	open := func(topic string) *producer.Producer {
 		p, err := producer.New(g.ctx, g.srv.NC(), producer.Config{Topic: topic, Policy: producer.Block})
 		if err != nil {

@@ -103,9 +103,7 @@ func TestRulesComeBackLater(t *testing.T) {
 		g.apply(text)
 	}
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	g.send("app", failures(5, "u1")...)
 	want := []string{"FailedLogins u1 firing", "FailedLogins u1 firing", "FailedLogins u1 firing"}
 	g.rounds(e, g.has(want...))
@@ -191,9 +189,7 @@ func TestRegistryLost(t *testing.T) {
 			rules = strings.Replace(rules, "name: logins", "name: logins/all", 1)
 			g.apply(rules)
 			e := g.evaluator(nil)
-			if err := e.Round(g.ctx); err != nil {
-				t.Fatal(err)
-			}
+			g.rounds(e, func() error { return nil })
 			g.send("app", failures(5, "u1")...)
 			want := []string{"FailedLogins u1 firing", "Some  firing"}
 			g.rounds(e, g.has(want...))
@@ -275,9 +271,7 @@ func TestRegistryLostInDelivery(t *testing.T) {
 					panic(killed{})
 				}
 			})
-			if err := e.Round(g.ctx); err != nil {
-				t.Fatal(err)
-			}
+			g.rounds(e, func() error { return nil })
 			g.send("app", failures(5, "u1")...)
 			dies(g, e)
 			if c.stored {
@@ -321,9 +315,7 @@ func TestBeginsWithoutClickHouse(t *testing.T) {
 	g := newRig(t, schemas.NewTopic("app"))
 	g.apply(fmt.Sprintf(logins, "2s"))
 	e := g.evaluator(nil)
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	g.send("app", failures(5, "u1")...)
 	g.rounds(e, g.has("FailedLogins u1 firing", "FailedLogins u1 inactive"))
 	job := func() (s decide.Topic) {

@@ -68,9 +68,7 @@ func TestRecords(t *testing.T) {
 			g := newRig(t, schemas.NewTopicOf(kinds.Metric, "metrics"))
 			g.apply(records)
 			e := g.evaluator(nil)
-			if err := e.Round(g.ctx); err != nil {
-				t.Fatal(err)
-			}
+			g.rounds(e, func() error { return nil })
 			g.temperatures(map[string]float64{"a": 95, "b": 50})
 			g.rounds(e, g.has(`Hot {of="hosts", room="r1", team="infra"} firing`))
 			other := e

@@ -36,9 +36,7 @@ func TestRulesRemovedAndAppliedAgain(t *testing.T) {
 			rules := strings.Replace(fmt.Sprintf(logins, "1s"), "    by: user_id", "    keep_firing_for: 1h\n    by: user_id", 1)
 			g.apply(rules)
 			e := g.evaluator(nil)
-			if err := e.Round(g.ctx); err != nil {
-				t.Fatal(err)
-			}
+			g.rounds(e, func() error { return nil })
 			var want []string
 			if fired {
 				g.send("app", failures(5, "u1")...)
@@ -69,9 +67,7 @@ func TestRulesRemovedAndAppliedAgain(t *testing.T) {
 			})
 			g.apply(rules)
 			next := g.evaluator(nil)
-			if err := next.Round(g.ctx); err != nil {
-				t.Fatal(err)
-			}
+			g.rounds(next, func() error { return nil })
 			g.send("app", failures(5, "u3")...)
 			want = append(want, "FailedLogins u3 firing")
 			g.rounds(next, g.has(want...))
@@ -147,9 +143,7 @@ func TestRecordedIsForgotten(t *testing.T) {
 	}
 	e.roundTime = time.Nanosecond // no load comes to its end
 	g.apply(fmt.Sprintf(one, ""))
-	if err := e.Round(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	g.rounds(e, func() error { return nil })
 	if want := []string{(&alerts.Rule{Record: "a", Expr: "vector(1)", Topic: "metrics"}).AskedKey("g")}; !slices.Equal(kept(), want) {
 		t.Errorf("it keeps %q, want %q alone", kept(), want)
 	}

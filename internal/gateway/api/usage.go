@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -44,13 +45,25 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 		err = tooManyBills("bills")
 	}
 	if err == nil {
+		if cursor == "" && rep.Cursor == "" {
+			rep.Contradictions, err = a.bills.Contradict(r.Context(), req, rep.Bills)
+		} else { // of the whole request, whatever a page has
+			rep.Contradictions, err = a.contradictions(r.Context(), req)
+		}
 		rep.Cursor = p.next(rep.Cursor)
-		rep.Contradictions, err = a.bills.Contradict(r.Context(), req, rep.Bills)
 	}
 	if err == nil {
 		rep.TooLate, err = a.bills.TooLate(r.Context(), req.Topic, req.To)
 	}
 	return rep, err
+}
+
+func (a *API) contradictions(ctx context.Context, req usage.Request) (uint64, error) {
+	found, err := a.bills.Contradictions(ctx, req)
+	if err != nil || found == nil {
+		return 0, err
+	}
+	return found.Count, nil
 }
 
 // sizes is what is held at an instant.

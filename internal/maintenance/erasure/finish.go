@@ -64,8 +64,12 @@ func (x *Eraser) finish(ctx context.Context, t *ledger.ErasureRecord) error {
 			receipt.Seal, receipt.Unsealed = old.Seal, old.Unsealed
 		}
 	}
+	brought := uint64(0)
+	if has && tail.Pos == entry.SealedAt && entry.Fork == nil {
+		brought = tail.ShardRows
+	}
 	x.crash("erase.before-book")
-	return x.cfg.Registry.Book(ctx, t, receipt, func(ctx context.Context) (uint64, error) {
+	return x.cfg.Registry.Book(ctx, t, receipt, brought, func(ctx context.Context) (uint64, error) {
 		_, rows, err := x.cfg.DB.HeadRows(ctx, t.Ref())
 		return rows, err
 	})

@@ -162,11 +162,9 @@ func (x *Eraser) stillWhole(ctx context.Context, e *ledger.Erasure, s *registry.
 	if err != nil {
 		return err
 	}
-	if !has {
-		entry, err := x.cfg.Registry.Shard(ctx, s.Ref())
-		if err != nil || entry.Gone() {
-			return err // retention dropped it meanwhile, with its frames
-		}
+	entry, err := x.cfg.Registry.Shard(ctx, s.Ref())
+	if err != nil || entry.Gone() {
+		return err // retention dropped it meanwhile, with its frames
 	}
 	if !has || tail.Seq < began.Seq {
 		return fmt.Errorf("%w: %s ended at sequence %d when its purge began, and does at %d: %s was restored from an older copy meanwhile, and its sequences may be of other frames now. No more are taken; `almanac verify %s` says what is missing, `almanac repair %s` brings it back, and `almanac erase resume %s --purge` goes on then",
@@ -202,6 +200,13 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	}
 	if head = entry.Head(pos); head == 0 {
 		return 0, nil
+	}
+	if head > tail.Pos { // a frame came since the tail was read
+		if now, has, err := x.tail(ctx, s); err != nil {
+			return 0, err
+		} else if has && now.Seq > tail.Seq {
+			tail = now
+		}
 	}
 	brought, known := tail.ShardRows, tail.Pos == head
 	if head < tail.Pos {

@@ -38,13 +38,6 @@ func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 		if err != nil || len(found) == 0 && stored {
 			return err
 		}
-		if stored = stored && e.State == ledger.Erased; len(found) == 0 {
-			if err := x.allStored(ctx, e); err != nil {
-				return err
-			}
-			stored = true
-			continue
-		}
 		seals, err := x.seals(ctx, e)
 		if err != nil {
 			return err
@@ -65,6 +58,12 @@ func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
+		for waited := e.State != ledger.Erased; waited; { // what was stored before a wait may not be after it
+			if waited, err = x.allStored(ctx, e); err != nil {
+				return err
+			}
+		}
+		stored = true
 	}
 	return fmt.Errorf("%w: topic %q has rows of erasure %s after %d passes", ErrNotGone, e.Topic, e.ID, maxSweeps)
 }
@@ -212,7 +211,7 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 	if err != nil {
 		return nil, err
 	}
-	p.Closed, p.Matched = entry.Status == registry.Closed, matched
+	p.Closed = entry.Status == registry.Closed
 	p.Drop = p.Closed && s.whole() && matched == rows && rows > 0
 	return p, x.compare(ctx, seals, &entry, t, p)
 }

@@ -32,7 +32,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 			err = r.DB.DropShard(t.Context(), s.Ref())
 		}
 		if err == nil {
-			err = r.Registry.Book(t.Context(), &record, ledger.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
+			err = r.Registry.Book(t.Context(), &record, ledger.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, 0, func(context.Context) (uint64, error) { return 0, nil })
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -48,10 +48,8 @@ type Pending struct {
 	At      time.Time `json:"at"`
 	// Drop: no row of the shard stays, and no frame will come: the partition goes.
 	Drop bool `json:"drop,omitempty"`
-	// Closed: the shard was closed when it was counted, so its entry had all of its rows. Matched are all rows that were found, also those
-	// that came back.
-	Closed  bool   `json:"closed,omitempty"`
-	Matched uint64 `json:"matched,omitempty"`
+	// Closed: the shard was closed when it was counted, so its entry had all of its rows.
+	Closed bool `json:"closed,omitempty"`
 	// Diffs of the shard's sums, of which retention dropped the rows.
 	Diffs uint64 `json:"diffs,omitempty"`
 	// Seal is the shard's seal that its rows were compared with, 0 for none.
