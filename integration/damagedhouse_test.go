@@ -193,7 +193,7 @@ func (h *damagedCluster) quiet() (rep *verify.Report, err error) {
 		}
 		still := 8 * time.Second
 		if err != nil || rep.Pending > 0 {
-			still = 40 * time.Second
+			still = 20 * time.Second
 		}
 		text := fmt.Sprint(err)
 		if err == nil {

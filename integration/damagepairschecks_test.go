@@ -134,7 +134,7 @@ func (h *pairCluster) still() (rep *verify.Report, err error) {
 		}
 		pause := 6 * time.Second
 		if waiting {
-			pause = 40 * time.Second
+			pause = 16 * time.Second
 		}
 		if time.Since(same) > pause {
 			return nil
