@@ -40,7 +40,7 @@ func (r *Reader) waitMoving(ctx context.Context, topics []string, stall time.Dur
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
 	moved, before := time.Now(), uint64(0)
-	return r.waitStored(ctx, topics, streams.EndOf(info), tells, func(pending uint64) (enough bool) {
+	return r.waitStored(ctx, topics, streams.EndOf(info), nil, tells, func(pending uint64) (enough bool) {
 		if heard != nil {
 			heard(pending)
 		}
@@ -64,9 +64,12 @@ func (r *Reader) TopicNames(ctx context.Context) ([]string, error) {
 // WaitStoredUpTo waits until what some topics have up to a fence in EVENTS can
 // be selected in SQL, at most for within, however much comes behind it. It returns
 // how many of those events cannot yet; heard, when not nil, is told at every look.
-func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schemas.Source, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
+//
+// It goes by the frames up to tails; nil: up to the ends that SHARDS has once everything up to the fence is routed. Who waits twice
+// for the same names them, for a stream that grows has others the second time.
+func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schemas.Source, tails []streams.Tail, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
 	deadline := time.Now().Add(within)
-	return r.waitStored(ctx, topics, upTo, within > 0, func(pending uint64) bool {
+	return r.waitStored(ctx, topics, upTo, tails, within > 0, func(pending uint64) bool {
 		if heard != nil {
 			heard(pending)
 		}
@@ -75,22 +78,22 @@ func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schem
 }
 
 // waitStored looks until everything is stored, or enough says that it has waited
-// enough. tells: sinks hear that it waits.
-func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, tells bool, enough func(pending uint64) bool) (pending uint64, err error) {
+// enough. tells: sinks hear that it waits. Without tails, they are read once everything is routed: what comes later is not waited for.
+func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, tails []streams.Tail, tells bool, enough func(pending uint64) bool) (pending uint64, err error) {
 	pause := storedPoll
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
-	var tails []streams.Tail // once everything is routed: what comes later is not waited for
+	routed := false
 	for asked := (time.Time{}); ; {
 		if tells && time.Since(asked) > waitingEvery {
 			asked = time.Now()
 			streams.SayWaiting(r.js, topics...)
 		}
-		if tails == nil {
+		if !routed {
 			if pending, err = r.unrouted(ctx, topics, upTo); err != nil {
 				return pending, err
 			}
-			if pending == 0 {
+			if routed = pending == 0; routed && tails == nil {
 				for _, t := range topics {
 					more, err := streams.Tails(ctx, r.js, t, nil)
 					if err != nil {
@@ -100,7 +103,7 @@ func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.S
 				}
 			}
 		}
-		if pending == 0 || len(tails) > 0 {
+		if routed {
 			if pending, tails, err = r.unstored(ctx, tails); err != nil {
 				return pending, err
 			}
