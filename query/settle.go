@@ -188,7 +188,7 @@ func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf f
 			}
 			entries[topic] = entriesOf(all)
 		}
-		if e := entries[topic][t.Ref.ID]; e.Head(head) < t.Pos {
+		if e := entries[topic][t.Ref.ID]; e.Head(head) < t.Pos && !e.Gone() { // what retention drops is not stored any more
 			left = append(left, t)
 			n += t.ShardRows * (t.Pos - head) / t.Pos
 			bytes += t.ShardBytes * (t.Pos - head) / t.Pos
