@@ -110,7 +110,7 @@ func pairCells() (cells []pairCell) {
 }
 
 // pairSample is what make test runs.
-var pairSample = []string{"NATS older", "EVENTS older"}
+var pairSample = []string{"NATS older"}
 
 // TestDamagePairs restores an older copy of each store, and every two of them, of an Almanac that has
 // events, documents, timers, an erasure and a retention before the copy and after it. In the end

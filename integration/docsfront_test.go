@@ -108,13 +108,13 @@ func TestRepairDocuments(t *testing.T) {
 }
 
 // DOCS is gone. Nothing is written until repair has made a stub of every document, killed
-// between any two steps; then all load, their versions go on, and what is written is routed. 1,200
+// between any two steps; then all load, their versions go on, and what is written is routed. 400
 // documents, or ALMANAC_DOCUMENTS_LOST.
 func TestRepairLostFront(t *testing.T) {
 	t.Parallel()
 	e := running(t, docsTopic())
 	c := e.documents("customers")
-	n := sized("ALMANAC_DOCUMENTS_LOST", 1200)
+	n := sized("ALMANAC_DOCUMENTS_LOST", 400)
 	create(t, c, "d-", "p", n)
 	if err := c.Remove(t.Context(), "d-7", documents.Always); err != nil {
 		t.Fatal(err)

@@ -60,8 +60,9 @@ func (a *acks) note(t testing.TB, id string, version uint64, body string) {
 // last is what a load returns; verify proves it.
 func TestDocumentsUnderKills(t *testing.T) {
 	t.Parallel()
-	const writers, docs, each = 8, 400, 1500
-	kills := sized("ALMANAC_DOCUMENTS_KILLS", 5)
+	const writers, docs = 8, 400
+	kills := sized("ALMANAC_DOCUMENTS_KILLS", 3)
+	each := 100 * kills // changes of a writer before it waits for the kills
 	topic := docsTopic()
 	topic.Documents.HotFor = time.Second
 	e := start(t, topic)

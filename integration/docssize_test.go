@@ -29,12 +29,12 @@ type documentsAtSize struct {
 }
 
 // TestDocumentsAtSize holds that a store of many documents is whole after each step, and logs
-// what the steps cost: 3,000 documents, or ALMANAC_DOCUMENTS.
+// what the steps cost: 1,000 documents, or ALMANAC_DOCUMENTS.
 //
 //	ALMANAC_DOCUMENTS=1000000 go test ./integration -run TestDocumentsAtSize -v -timeout 60m
 func TestDocumentsAtSize(t *testing.T) {
 	t.Parallel()
-	n := sized("ALMANAC_DOCUMENTS", 3000)
+	n := sized("ALMANAC_DOCUMENTS", 1000)
 	d := &documentsAtSize{onDisk: &onDisk{dir: embeddedtest.NATSDir(t)}, n: n, body: `{"status":"active","name":"` + strings.Repeat("x", 250) + `","n":`}
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
 	d.env = &env{t: t, srv: srv}

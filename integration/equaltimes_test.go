@@ -19,7 +19,7 @@ import (
 )
 
 // equalTimesRounds is how often each way of sending is tried, each time at another second.
-const equalTimesRounds = 10
+const equalTimesRounds = 4
 
 // Events of one time come back in the order in which they were sent, by whatever way they
 // came and are read, before and after they are stored.

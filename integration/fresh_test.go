@@ -94,7 +94,7 @@ func TestFreshAcrossTheHandOver(t *testing.T) {
 	e.sink()
 	e.sink()
 	r := e.following()
-	const publishers, each = 4, 80
+	const publishers, each = 4, 40
 	var mu sync.Mutex
 	accepted := map[string]bool{}
 	known := func() map[string]bool {
