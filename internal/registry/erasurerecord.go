@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 
 	"github.com/almanac-events/almanac/internal/registry/ledger"
@@ -74,12 +73,7 @@ func (r *Registry) Begin(ctx context.Context, t *ledger.ErasureRecord, p ledger.
 // to store again.
 func (r *Registry) Book(ctx context.Context, t *ledger.ErasureRecord, receipt ledger.Receipt, brought uint64, count func(context.Context) (uint64, error)) error {
 	id := t.Pending.Erasure
-	next := *t
-	next.Receipts = maps.Clone(t.Receipts)
-	if next.Receipts == nil {
-		next.Receipts = map[string]ledger.Receipt{}
-	}
-	next.Gone, next.Pending = ledger.AddCuts(t.Gone, t.Pending.Cuts), nil
+	next := t.Booked()
 	for {
 		s, err := r.Shard(ctx, t.Ref())
 		if err != nil {

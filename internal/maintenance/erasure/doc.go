@@ -64,8 +64,9 @@
 //
 // The ledger says what is to be gone, the shard's erasure record how many rows are. One
 // erasure at a time is pending in a shard, and its numbers are written before a row
-// goes. A process that finds it there ends it, so nothing depends on the process that
-// began, and of two over the same rows one counts them.
+// goes, with the last position that was stored then. What sinks store above it stays for the next
+// pass, which counts it. A process that finds an erasure pending ends it, so nothing depends on the
+// process that began, and of two over the same rows one counts them.
 //
 // While retention clears fields in a shard, an erasure waits to count there, and
 // retention does not begin below a pending one: both marks stand in the erasure record.

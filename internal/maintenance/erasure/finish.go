@@ -38,6 +38,9 @@ func (x *Eraser) finish(ctx context.Context, t *ledger.ErasureRecord) error {
 		return err
 	}
 	if s := scopeOf(&e, &entry, tail, has); s != nil {
+		if p.UpTo > 0 { // what sinks stored since it was counted is for the next pass, which counts it
+			s.bound = min(s.bound, p.UpTo)
+		}
 		if err := x.floor(ctx, &e, s); err != nil {
 			return err
 		}
@@ -58,8 +61,11 @@ func (x *Eraser) finish(ctx context.Context, t *ledger.ErasureRecord) error {
 	}
 	x.crash("erase.after-derived")
 	receipt.RewrittenAt = time.Now().UTC()
-	if old, again := t.Receipts[p.Erasure]; again { // they came back, and were counted then
-		receipt.Rows, receipt.Before, receipt.Diffs = old.Rows, old.Before, max(old.Diffs, p.Diffs)
+	if old, again := t.Receipts[p.Erasure]; again { // its own rows are what was counted since: what came back was counted then
+		if receipt.Before += old.Rows; p.Rows == 0 {
+			receipt.Before = old.Before
+		}
+		receipt.Rows, receipt.Diffs = old.Rows+p.Rows, max(old.Diffs, p.Diffs)
 		if receipt.Unsealed == "" {
 			receipt.Seal, receipt.Unsealed = old.Seal, old.Unsealed
 		}

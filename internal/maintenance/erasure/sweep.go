@@ -183,19 +183,21 @@ func (x *Eraser) take(ctx context.Context, e *ledger.Erasure, ref schemas.ShardR
 
 // intent counts what the erasure will take from the shard; nil when there is
 // nothing. Rows that an earlier erasure had counted, this one or another, are not
-// counted again: they came back with an older copy of ClickHouse.
+// counted again: they came back with an older copy of ClickHouse. Nor are rows that sinks store from now on: they lie above what
+// is stored now, and the next pass counts them.
 func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *ledger.ErasureRecord, seals *sealed) (*ledger.Pending, error) {
 	parts := []schemas.ShardRef{s.part}
-	c := covered(e, s, "e")
-	there, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, true)
+	there, err := x.cfg.DB.Matching(ctx, e.Topic, parts, covered(e, s, "e"), true)
 	if err != nil || len(there) == 0 {
 		return nil, err
 	}
-	_, rows, err := x.cfg.DB.HeadRows(ctx, s.part)
+	head, rows, err := x.cfg.DB.HeadRows(ctx, s.part)
 	if err != nil {
 		return nil, err
 	}
-	p := &ledger.Pending{Erasure: e.ID, Before: rows, At: time.Now().UTC()}
+	hidden := there[s.part.ID] // rows that a delete hid may lie above the head
+	p := &ledger.Pending{Erasure: e.ID, Before: rows, UpTo: max(head, hidden[len(hidden)-1].Pos), At: time.Now().UTC()}
+	c := covered(e, &scope{part: s.part, bound: min(s.bound, p.UpTo)}, "e")
 	all, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, false)
 	if err != nil {
 		return nil, err
@@ -204,7 +206,8 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 	for _, n := range all[s.part.ID] {
 		matched += n.Rows
 	}
-	if _, again := t.Receipts[e.ID]; !again {
+	// Of an erasure that has ended no row is stored any more: all that is there came back.
+	if _, again := t.Receipts[e.ID]; !again || e.State != ledger.Erased {
 		if err := x.except(ctx, &c, t, s); err != nil {
 			return nil, err
 		}
@@ -224,11 +227,12 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 		return nil, err
 	}
 	p.Closed = entry.Status == registry.Closed
-	p.Drop = p.Closed && s.whole() && matched == rows && rows > 0
+	// Where ClickHouse lacks rows of others a sink may be storing them: a partition goes only where none is missing.
+	p.Drop = p.Closed && s.whole() && matched == rows && rows > 0 && rows >= entry.Rows
 	return p, x.compare(ctx, seals, &entry, t, p)
 }
 
-// except leaves out of a condition what erasures with a receipt in the shard covered there. Those that
+// except leaves out of a condition what erasures with a receipt in the shard, this one too, counted there. Those that
 // were forgotten are not known any more.
 func (x *Eraser) except(ctx context.Context, c *tables.Condition, t *ledger.ErasureRecord, s *scope) error {
 	if len(t.Receipts) == 0 {
@@ -252,7 +256,8 @@ func (x *Eraser) except(ctx context.Context, c *tables.Condition, t *ledger.Eras
 			continue
 		}
 		if before := scopeOf(&all[i], &entry, tail, has); before != nil {
-			upTo[before.bound] = append(upTo[before.bound], all[i])
+			counted := min(before.bound, t.CountedUpTo(all[i].ID))
+			upTo[counted] = append(upTo[counted], all[i])
 		}
 	}
 	if len(upTo) == 0 {

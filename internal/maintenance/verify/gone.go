@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"math"
+
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -15,7 +17,7 @@ type goneRows struct {
 // stored says that no erasure was under way in the shard.
 func (g *goneRows) stored(id schemas.Shard) bool {
 	b, a := g.before[id], g.after[id]
-	return b.Pending == nil && a.Pending == nil && len(b.Receipts) == len(a.Receipts)
+	return b.Pending == nil && a.Pending == nil && len(b.Receipts) == len(a.Receipts) && ledger.SumCuts(b.Gone, math.MaxUint64) == ledger.SumCuts(a.Gone, math.MaxUint64)
 }
 
 // take takes from a shard's expected rows those that were erased.

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -24,6 +26,8 @@ type ErasureRecord struct {
 	Pending *Pending `json:"pending,omitempty"`
 	// Receipts are by erasure.
 	Receipts map[string]Receipt `json:"receipts,omitempty"`
+	// Counted is up to which position an erasure that has a receipt counted the rows; see CountedUpTo.
+	Counted map[string]uint64 `json:"counted,omitempty"`
 	// Forgotten is the receipts of erasures that were forgotten, joined.
 	Forgotten *Receipt `json:"forgotten,omitempty"`
 	// Purged are positions taken out of SHARDS on purpose.
@@ -41,11 +45,14 @@ type ErasureRecord struct {
 
 // Pending is an erasure that was counted in the shard and not booked yet.
 type Pending struct {
-	Erasure string    `json:"erasure"`
-	Cuts    []Cut     `json:"cuts"`
-	Rows    uint64    `json:"rows"`
-	Before  uint64    `json:"before"` // rows of the shard when it was counted
-	At      time.Time `json:"at"`
+	Erasure string `json:"erasure"`
+	Cuts    []Cut  `json:"cuts"`
+	Rows    uint64 `json:"rows"`
+	Before  uint64 `json:"before"` // rows of the shard when it was counted
+	// UpTo is the last position that was stored when it was counted: a row above it came later and is not among the Rows,
+	// so it does not go with them. 0: all go that there are, as an older version wrote it.
+	UpTo uint64    `json:"up_to,omitempty"`
+	At   time.Time `json:"at"`
 	// Drop: no row of the shard stays, and no frame will come: the partition goes.
 	Drop bool `json:"drop,omitempty"`
 	// Closed: the shard was closed when it was counted, so its entry had all of its rows.
@@ -157,6 +164,34 @@ func (t *ErasureRecord) Clearing(now time.Time) bool {
 	return !t.ClearingAt.IsZero() && now.Sub(t.ClearingAt) < ClearingLapse
 }
 
+// CountedUpTo is the last position up to which an erasure that has a receipt counted the shard's rows: what it finds there again
+// came back, and what it finds above was stored since. Where that was not noted it counted all.
+func (t *ErasureRecord) CountedUpTo(id string) uint64 {
+	if pos, noted := t.Counted[id]; noted {
+		return pos
+	}
+	return math.MaxUint64
+}
+
+// Booked is the record once the pending erasure is at its end, without its receipt.
+func (t *ErasureRecord) Booked() ErasureRecord {
+	next := *t
+	next.Receipts = maps.Clone(t.Receipts)
+	if next.Receipts == nil {
+		next.Receipts = map[string]Receipt{}
+	}
+	id, upTo := t.Pending.Erasure, t.Pending.UpTo
+	if _, again := t.Receipts[id]; upTo > 0 && (!again || t.CountedUpTo(id) < math.MaxUint64) {
+		next.Counted = maps.Clone(t.Counted)
+		if next.Counted == nil {
+			next.Counted = map[string]uint64{}
+		}
+		next.Counted[id] = max(t.Counted[id], upTo)
+	}
+	next.Gone, next.Pending = AddCuts(t.Gone, t.Pending.Cuts), nil
+	return next
+}
+
 // Join takes receipts into that of the forgotten ones. It says whether any was
 // there.
 func (t *ErasureRecord) Join(ids []string) (changed bool) {
@@ -178,6 +213,7 @@ func (t *ErasureRecord) Join(ids []string) (changed bool) {
 		}
 		t.Forgotten = &sum
 		delete(t.Receipts, id)
+		delete(t.Counted, id)
 		changed = true
 	}
 	return changed

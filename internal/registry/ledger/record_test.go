@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -72,6 +73,34 @@ func TestDropped(t *testing.T) {
 				t.Errorf("dropped: %t", got)
 			}
 		})
+	}
+}
+
+// Each erasure's rows are counted up to a position, and later those above it. What an older version wrote counted all.
+func TestCountedUpTo(t *testing.T) {
+	t.Parallel()
+	record := ErasureRecord{Receipts: map[string]Receipt{"older": {Rows: 3}}}
+	for _, c := range []struct {
+		id         string
+		upTo, want uint64
+	}{
+		{"e-1", 5, 5},
+		{"e-1", 9, 9},
+		{"e-1", 7, 9}, // ClickHouse went back
+		{"e-2", 0, math.MaxUint64},
+		{"older", 4, math.MaxUint64},
+		{"e-2", 4, math.MaxUint64},
+	} {
+		record.Pending = &Pending{Erasure: c.id, UpTo: c.upTo, Cuts: []Cut{{Pos: 1, Rows: 1}}}
+		before := record
+		record = record.Booked()
+		record.Receipts[c.id] = Receipt{Rows: 1}
+		if got := record.CountedUpTo(c.id); got != c.want || record.Pending != nil || before.Pending == nil || len(record.Gone) != 1 {
+			t.Errorf("%s, counted up to %d: %d, want %d, of %+v", c.id, c.upTo, got, c.want, record)
+		}
+	}
+	if record.Join([]string{"e-1"}); len(record.Counted) != 0 {
+		t.Errorf("it was forgotten: %+v", record.Counted)
 	}
 }
 
