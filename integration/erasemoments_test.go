@@ -79,3 +79,49 @@ func TestEraseWhileRowsAreStoredAgain(t *testing.T) {
 		t.Errorf("verify: %+v", rep.Totals)
 	}
 }
+
+// A table that was emptied has nothing of a shard stored whose last frame an erasure took whole: its floor says where no sink goes below,
+// and not that rows are there.
+func TestFloorOfAnEmptiedTable(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLane("app", 100_000))
+	e.router()
+	stop := e.sink()
+	p := e.producer("app", wholeFrames)
+	for _, user := range []string{"u-1", "u-7"} {
+		for n := range 10 {
+			p.Log(producer.Event{Time: feb(n, 1000), UserID: user})
+		}
+		e.flush(p)
+	}
+	e.stored("app", 20, 30*time.Second)
+	e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	stop()
+	waits := func() uint64 {
+		t.Helper()
+		n, err := e.reader().WaitStored(t.Context(), []string{"app"}, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if s := e.shards("app")[0]; s.Floor == 0 {
+		t.Fatalf("it has no floor: %+v", s)
+	}
+	if n := waits(); n != 0 {
+		t.Errorf("%d events wait, and all are stored", n)
+	}
+	e.exec("TRUNCATE TABLE %s", e.table("app"))
+	if waits() == 0 {
+		t.Error("the table is empty, and all passes for stored")
+	}
+	e.sink()
+	e.stored("app", 10, 30*time.Second)
+	eventually(t, 10*time.Second, func() error {
+		if n := waits(); n > 0 {
+			return fmt.Errorf("%d events wait, and all are stored again", n)
+		}
+		return nil
+	})
+	e.verify(20)
+}

@@ -178,7 +178,7 @@ func (r *Reader) lagStored(ctx context.Context, lag *Lag, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	n, bytes, left, err := r.unstoredOf(ctx, slices.Collect(maps.Values(tails)), func(string) (map[schemas.Shard]uint64, error) { return heads, nil })
+	n, bytes, left, err := r.unstoredOf(ctx, slices.Collect(maps.Values(tails)), func(string) (map[schemas.Shard]uint64, error) { return heads, nil }, nil)
 	if err != nil {
 		return err
 	}

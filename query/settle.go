@@ -163,12 +163,66 @@ func (r *Reader) waitingOf(ctx context.Context, name string, upTo schemas.Source
 // unstored keeps the tails that are not stored yet and bounds their rows from
 // above: a shard of which nothing is known counts whole.
 func (r *Reader) unstored(ctx context.Context, tails []streams.Tail) (n uint64, left []streams.Tail, err error) {
-	n, _, left, err = r.unstoredOf(ctx, tails, func(topic string) (map[schemas.Shard]uint64, error) { return r.db.Heads(ctx, topic) })
-	return n, left, err
+	floored := map[string][]registry.Shard{} // by topic
+	n, _, left, err = r.unstoredOf(ctx, tails, func(topic string) (map[schemas.Shard]uint64, error) { return r.db.Heads(ctx, topic) }, func(e registry.Shard) {
+		floored[e.Topic] = append(floored[e.Topic], e)
+	})
+	if err != nil || len(floored) == 0 {
+		return n, left, err
+	}
+	tailOf := make(map[schemas.Shard]streams.Tail, len(tails))
+	for _, t := range tails {
+		tailOf[t.Ref.ID] = t
+	}
+	for topic, shards := range floored {
+		lacking, err := r.lackBelowFloor(ctx, topic, shards, tailOf)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, t := range lacking {
+			left = append(left, t)
+			n += t.ShardRows
+		}
+	}
+	return n, left, nil
 }
 
-// unstoredOf is unstored by heads that are known, with the bytes of the frames.
-func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf func(topic string) (map[schemas.Shard]uint64, error)) (n, bytes uint64, left []streams.Tail, err error) {
+// lackBelowFloor returns the tails of those of some shards of which ClickHouse lacks rows that no erasure took, and whose floor
+// alone says that all is stored: ClickHouse was restored from an older copy, or emptied, and sinks store them again. Only where the
+// rows do not add up are the frames asked, which takes many questions.
+func (r *Reader) lackBelowFloor(ctx context.Context, topic string, shards []registry.Shard, tailOf map[schemas.Shard]streams.Tail) (lacking []streams.Tail, err error) {
+	refs := make([]schemas.ShardRef, len(shards))
+	for i := range shards {
+		refs[i] = shards[i].Ref()
+	}
+	stored, err := r.db.StoredOf(ctx, topic, refs)
+	if err != nil {
+		return nil, err
+	}
+	records, err := r.reg.ErasureRecords(ctx, topic) // after the rows: they say what goes before it does
+	if err != nil {
+		return nil, err
+	}
+	for i := range shards {
+		e, has := &shards[i], stored[shards[i].ID]
+		record, t := records[e.ID], tailOf[e.ID]
+		if _, gone := record.GoneUpTo(t.Pos); has.Head >= t.Pos || has.Rows+gone >= t.ShardRows {
+			continue
+		}
+		lacks, err := r.reg.LacksBelowFloor(ctx, e, has.Head, has.Rows)
+		if err != nil {
+			return nil, err
+		}
+		if lacks {
+			lacking = append(lacking, t)
+		}
+	}
+	return lacking, nil
+}
+
+// unstoredOf is unstored by heads that are known, with the bytes of the frames. floored, when not nil, is called with each shard whose
+// floor alone says that it is stored.
+func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf func(topic string) (map[schemas.Shard]uint64, error), floored func(registry.Shard)) (n, bytes uint64, left []streams.Tail, err error) {
 	heads, entries := map[string]map[schemas.Shard]uint64{}, map[string]map[schemas.Shard]registry.Shard{}
 	for _, t := range tails {
 		topic := t.Ref.Topic
@@ -188,10 +242,14 @@ func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf f
 			}
 			entries[topic] = entriesOf(all)
 		}
-		if e := entries[topic][t.Ref.ID]; e.Head(head) < t.Pos && !e.Gone() { // what retention drops is not stored any more
+		switch e := entries[topic][t.Ref.ID]; {
+		case e.Gone(): // what retention drops is not stored any more
+		case e.Head(head) < t.Pos:
 			left = append(left, t)
 			n += t.ShardRows * (t.Pos - head) / t.Pos
 			bytes += t.ShardBytes * (t.Pos - head) / t.Pos
+		case floored != nil:
+			floored(e)
 		}
 	}
 	return n, bytes, left, nil

@@ -288,55 +288,13 @@ func (s *Sinks) head(ctx context.Context, ref schemas.ShardRef) (head, absent ui
 		return 0, 0, err
 	}
 	if entry.Floor > pos && !entry.Gone() {
-		back, err := s.putBack(ctx, ref, pos, entry.Floor, rows)
-		if err != nil || back {
+		lacks, err := s.cfg.Registry.LacksBelowFloor(ctx, &entry, pos, rows)
+		if err != nil || lacks {
 			return pos, 0, err
 		}
 	}
 	head = entry.Head(pos)
 	return head, head - pos, nil
-}
-
-// putBack says whether ClickHouse lacks rows above pos, the highest position it has, and up to the
-// floor which no erasure took: it was restored from an older copy, and what the floor once
-// stated is to be stored again. The ledger keeps out what was erased.
-func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, pos, floor, rows uint64) (bool, error) {
-	last, err := streams.DecideLast(ctx, s.js, schemas.StreamShards, ref.Subject())
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("sinks: end of %s: %w", ref, err)
-	}
-	if end, err := schemas.ParsePlaced(last.Header); err == nil && end.Pos < floor { // SHARDS is an older copy, too
-		if floor = end.Pos; pos >= floor {
-			return false, nil
-		}
-	}
-	seq, err := streams.FindFrame(ctx, s.js, ref.Subject(), floor, last.Sequence)
-	if err != nil {
-		return false, err
-	}
-	p, err := streams.FrameFrom(ctx, s.js, ref.Subject(), seq)
-	if err != nil || p.Pos != floor {
-		return false, err // purged: the floor is all there is to go by
-	}
-	t, err := s.cfg.Registry.ErasureRecord(ctx, ref)
-	if err != nil {
-		return false, err
-	}
-	if seq, err = streams.FindFrame(ctx, s.js, ref.Subject(), pos+1, last.Sequence); err != nil {
-		return false, err
-	}
-	first, err := streams.FrameFrom(ctx, s.js, ref.Subject(), seq)
-	if err != nil {
-		return false, err
-	}
-	if first.Pos != pos+1 { // purged: the count of all rows tells
-		_, gone := t.GoneUpTo(floor)
-		return rows+gone < p.ShardRows, nil
-	}
-	return t.GoneBetween(pos, floor) < p.ShardRows-(first.ShardRows-uint64(first.Rows)), nil
 }
 
 // readyTable is a topic whose table is there.
