@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/internal/maintenance/repair"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/rollups"
@@ -125,6 +126,49 @@ func TestBackWhileCompared(t *testing.T) {
 	e.verified("app")
 	if seen.has(sinks.ErrForked) == nil || len(e.shards("app")) != 1 {
 		t.Error("a shard forked")
+	}
+}
+
+// A shard forks while an erasure is to be carried out again in an older ClickHouse: it leaves its lane after that, so that the rows which
+// go once more are not taken for lost, and is resolved then.
+func TestForkWaitsForAnErasure(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLaneTopic())
+	e.router()
+	stopSink := e.sink()
+	e.publishOf("u-7", 10)
+	e.publishOf("u-1", 20)
+	e.stored("app", 30, time.Minute)
+	older := sql.QuotedTable(e.srv.Database, "Older")
+	e.exec("CREATE TABLE %s AS %s", older, e.table("app"))
+	e.exec("INSERT INTO %s SELECT * FROM %s", older, e.table("app"))
+	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	stopSink()
+	s := e.shards("app")[0]
+	e.exec("TRUNCATE TABLE %s", e.table("app"))
+	e.exec("INSERT INTO %s SELECT * REPLACE (toUUID(concat('00000000', substring(toString(id), 9))) AS id) FROM %s", e.table("app"), older)
+	e.exec("TRUNCATE TABLE %s", sql.QuotedTable(e.srv.Database, schemas.TableLedger))
+	var seen faults
+	e.sink(func(c *sinkConfig) { c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) } })
+	eventually(t, 30*time.Second, func() error {
+		now, err := e.reg.Shard(t.Context(), s.Ref())
+		if err == nil && now.Fork != nil {
+			t.Fatalf("it left its lane with %d rows, of which the erasure takes some", now.Fork.LeftRows)
+		}
+		return errors.Join(err, seen.has(registry.ErrBehind))
+	})
+	if _, err := e.eraser().Run(t.Context(), "app", job.ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 30*time.Second, func() error {
+		now, err := e.reg.Shard(t.Context(), s.Ref())
+		if err == nil && (now.Fork == nil || !now.Fork.Done) {
+			err = fmt.Errorf("its frames are not moved yet: %+v", now.Fork)
+		}
+		return err
+	})
+	if n := e.count("SELECT countIf(user_id = 'u-7') FROM %s", e.table("app")); n != 0 {
+		t.Errorf("%d rows of the user are there", n)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -112,12 +113,18 @@ func (s *Sinks) forked(ctx context.Context, topic *schemas.Topic, t task, why st
 
 // forkOf is what ClickHouse has of a shard that is to leave its lane.
 func (s *Sinks) forkOf(ctx context.Context, topic *schemas.Topic, t task) (fork registry.Fork, err error) {
+	if err := s.unlessBehind(ctx, topic); err != nil {
+		return fork, err
+	}
 	record, err := s.cfg.Registry.ErasureRecord(ctx, t.ref)
 	if err != nil {
 		return fork, err
 	}
 	end, err := s.cfg.DB.StoredEnd(ctx, t.ref, topic.Front() != "")
 	if err != nil {
+		return fork, err
+	}
+	if err := s.unlessBehind(ctx, topic); err != nil {
 		return fork, err
 	}
 	entry, err := s.cfg.Registry.Shard(ctx, t.ref) // after the rows: its floor is raised before they go
@@ -131,4 +138,15 @@ func (s *Sinks) forkOf(ctx context.Context, topic *schemas.Topic, t task) (fork 
 	fork.LeftHead, fork.LeftRows = end.Head, end.Rows+gone
 	fork.Stored, err = s.cfg.Registry.RecordAt(ctx, topic, end.Record, end.At)
 	return fork, err
+}
+
+// unlessBehind refuses to note what ClickHouse has of a shard that forked while erasures are to be carried out again: the rows that came
+// back with an older copy go once more without being counted, and would be taken for lost. It is asked before the rows are read, and after
+// that, for the copy may have been restored in between.
+func (s *Sinks) unlessBehind(ctx context.Context, topic *schemas.Topic) error {
+	err := s.cfg.Registry.WithThird(tables.FreshLedger{DB: s.cfg.DB}).UnlessBehind(ctx, topic.Name)
+	if err != nil {
+		err = fmt.Errorf("sinks: a shard forked, and is looked at after that: %w", err)
+	}
+	return err
 }

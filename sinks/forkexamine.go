@@ -38,12 +38,18 @@ func (j *judgement) take(p *schemas.Placed, stored bool) {
 // shard any more, and no sink stores what is in it.
 func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Shard) (registry.Shard, error) {
 	ref := e.Ref()
+	if err := s.unlessBehind(ctx, topic); err != nil {
+		return e, err
+	}
 	was, err := s.cfg.Registry.ErasureRecord(ctx, ref) // before the rows: what goes after it is in the record that is read later
 	if err != nil {
 		return e, err
 	}
 	groups, err := s.cfg.DB.Groups(ctx, ref)
 	if err != nil {
+		return e, err
+	}
+	if err := s.unlessBehind(ctx, topic); err != nil {
 		return e, err
 	}
 	head, rows := endOf(groups)

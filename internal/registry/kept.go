@@ -181,6 +181,19 @@ func (r *Registry) Behind(ctx context.Context, all map[string]ledger.Erasures) (
 	return out, nil
 }
 
+// UnlessBehind is ErrBehind where Behind has erasures of a topic.
+func (r *Registry) UnlessBehind(ctx context.Context, topic string) error {
+	l, err := r.Ledger(ctx, topic)
+	if err != nil {
+		return err
+	}
+	all, err := r.Behind(ctx, map[string]ledger.Erasures{topic: l})
+	if err != nil {
+		return err
+	}
+	return behind(topic, all[topic])
+}
+
 func anyEnded(all map[string]ledger.Erasures) bool {
 	for _, l := range all {
 		for i := range l {

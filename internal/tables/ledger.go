@@ -100,6 +100,16 @@ func (db *DB) ReadLedger(ctx context.Context) (map[string]schemas.LedgerCopy, er
 	return out, nil
 }
 
+// FreshLedger is the copy of the ledger, read at each question, for a part that may not go by what was there a second ago. While
+// the server is away its answer is an error.
+type FreshLedger struct{ *DB }
+
+// KeptLedger returns what ReadLedger does.
+func (f FreshLedger) KeptLedger(ctx context.Context) (kept map[string]schemas.LedgerCopy, known bool, err error) {
+	kept, err = f.ReadLedger(ctx)
+	return kept, true, err
+}
+
 // SaveLedger keeps copies of entries, and returns once they are on disk. What they say is not
 // in the statement: a query log has nothing of it.
 func (db *DB) SaveLedger(ctx context.Context, entries ...schemas.LedgerCopy) error {

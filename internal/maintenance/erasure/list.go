@@ -9,7 +9,6 @@ import (
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // List is the erasures of a topic, or of all when topic is empty, the newest
@@ -127,21 +126,12 @@ func (x *Eraser) carriedOut(ctx context.Context, e *ledger.Erasure, letGo bool) 
 
 // behindNow is Registry.Behind by what ClickHouse has at this moment, and an error while it is away.
 func (x *Eraser) behindNow(ctx context.Context) (map[string][]string, error) {
-	reg := x.cfg.Registry.WithThird(asked{x.cfg.DB})
+	reg := x.cfg.Registry.WithThird(tables.FreshLedger{DB: x.cfg.DB})
 	all, err := reg.Ledgers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return reg.Behind(ctx, all)
-}
-
-// asked is ClickHouse's copy of the ledger, read at each question.
-type asked struct{ db *tables.DB }
-
-// KeptLedger implements registry.Third.
-func (a asked) KeptLedger(ctx context.Context) (kept map[string]schemas.LedgerCopy, known bool, err error) {
-	kept, err = a.db.ReadLedger(ctx)
-	return kept, true, err
 }
 
 // Forget takes an erasure out of the ledger, for good: its proof is gone, how many
