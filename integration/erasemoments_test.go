@@ -125,3 +125,40 @@ func TestFloorOfAnEmptiedTable(t *testing.T) {
 	})
 	e.verify(20)
 }
+
+// ClickHouse is restored from an older copy after an erasure counted its rows for the last time, and before they are counted once more
+// after the mark that it is applied: nothing of the user stays.
+func TestEraseMarkedInAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"erase.summed", "erase.noted"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			e := start(t, oneLane("app", 100_000))
+			e.router()
+			stop := e.sink()
+			e.thirds(1, feb(1, 1000))
+			e.stored("app", 30, 30*time.Second)
+			stop()
+			restore := e.olderCopy(e.shards("app")[0], "1")
+			var once sync.Once
+			job, err := e.ran(func(point string) {
+				if point == at {
+					once.Do(func() {
+						e.exec("TRUNCATE TABLE %s", sql.QuotedTable(e.srv.Database, schemas.TableLedger))
+						restore()
+					})
+				}
+			})
+			if err != nil || job.State != ledger.Erased || job.Rows != 10 {
+				t.Errorf("%+v, %v; want 10 rows", job, err)
+			}
+			if n := e.count("SELECT countIf(user_id = 'u-7') FROM %s", e.table("app")); n != 0 {
+				t.Errorf("%d rows of the user are there", n)
+			}
+			if err := e.reg.WithThird(e.db).UnlessBehind(t.Context(), "app"); err != nil {
+				t.Error(err)
+			}
+			e.verify(30)
+		})
+	}
+}

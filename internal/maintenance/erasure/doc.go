@@ -88,6 +88,7 @@
 //	after the rewrite                   numbers, no rows                 finish: books
 //	after the intent in sums            numbers, all sums                finish: takes them out, books
 //	swept, before the last entry        every shard booked               Run: finds nothing, totals the receipts
+//	after the mark, before its count    marked, erasing                  Run: sweeps what an older copy brought back
 //
 // # What brings nothing back
 //
@@ -99,9 +100,9 @@
 // # Copies from before an erasure
 //
 // The entry is copied into ClickHouse before a row goes (third.go), and there it is marked as
-// applied before it ends: the mark lies with the rows. Agree compares the copies. An entry that
-// ClickHouse alone remembers is entered again; an erasure that ended and is not marked there is
-// carried out again. Until then readers of the topic refuse (registry.ErrBehind). A Keeper does
+// applied before it ends: the mark lies with the rows. They are counted once more after the mark, for an
+// older copy may have been restored just before it. Agree compares the copies. An entry that ClickHouse alone
+// remembers is entered again; an erasure that ended and is not marked there is carried out again. Until then readers of the topic refuse (registry.ErrBehind). A Keeper does
 // that beside the sinks, and `almanac up` before it serves anything.
 //
 //	restored from before the erasure    told by                          then

@@ -224,22 +224,13 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 		}
 		x.crash("erase.front")
 	}
-	if err := x.sweep(ctx, &e); err != nil {
+	if err := x.applied(ctx, &e); err != nil {
 		return e, err
 	}
-	x.crash("erase.swept")
-	if err := x.sums(ctx, &e); err != nil {
-		return e, err
-	}
-	x.crash("erase.summed")
 	rows, diffs, shards, err := x.total(ctx, &e)
 	if err != nil {
 		return e, err
 	}
-	if err := x.copyLedger(ctx, topic, id, true); err != nil {
-		return e, err
-	}
-	x.crash("erase.noted")
 	e, err = x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
 		if e.State == ledger.Erased && e.Rows == rows && e.Diffs == diffs && e.Shards == shards {
 			return false
@@ -253,7 +244,41 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 	if err != nil {
 		return e, err
 	}
-	return e, x.copyLedger(ctx, topic, id, true)
+	if err := x.copyLedger(ctx, topic, id, false); err != nil { // with the mark that is there
+		return e, err
+	}
+	there, err := x.cfg.DB.ReadLedger(ctx)
+	if err != nil || there[e.Key()].Applied {
+		return e, err
+	}
+	return e, x.applied(ctx, &e) // an older copy was restored since, or another process copied the entry as it was before the mark
+}
+
+// applied takes out of ClickHouse what an erasure means, marks it there as applied, and counts once more: an older copy may have been
+// restored between the last count and the mark, which then lies with rows that are to go.
+func (x *Eraser) applied(ctx context.Context, e *ledger.Erasure) error {
+	for range maxSweeps {
+		if err := x.sweep(ctx, e); err != nil {
+			return err
+		}
+		x.crash("erase.swept")
+		if err := x.sums(ctx, e); err != nil {
+			return err
+		}
+		x.crash("erase.summed")
+		if err := x.copyLedger(ctx, e.Topic, e.ID, true); err != nil {
+			return err
+		}
+		x.crash("erase.noted")
+		_, found, err := x.counted(ctx, e, true)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		if err := x.unmark(ctx, e); err != nil { // else it would pass for applied if this process were killed now
+			return err
+		}
+	}
+	return fmt.Errorf("%w: topic %q had rows of erasure %s again after each of %d marks", ErrNotGone, e.Topic, e.ID, maxSweeps)
 }
 
 // total adds up the receipts.

@@ -50,6 +50,20 @@ func (x *Eraser) copyLedger(ctx context.Context, topic, id string, applied bool)
 	return x.cfg.DB.SaveLedger(ctx, save...)
 }
 
+// unmark takes back that the rows in ClickHouse are without what an erasure means.
+func (x *Eraser) unmark(ctx context.Context, e *ledger.Erasure) error {
+	there, err := x.cfg.DB.ReadLedger(ctx)
+	if err != nil {
+		return err
+	}
+	k, has := there[e.Key()]
+	if !has || !k.Applied {
+		return nil
+	}
+	k.Applied = false
+	return x.cfg.DB.SaveLedger(ctx, k)
+}
+
 // Agreed is what Agree did.
 type Agreed struct {
 	PutBack int      // entries that the bucket had lost, or had older than their copies
