@@ -1,12 +1,16 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/producer"
@@ -161,4 +165,47 @@ func TestEraseMarkedInAnOlderCopy(t *testing.T) {
 			e.verify(30)
 		})
 	}
+}
+
+// Retention drops a shard while a purge looks whether ClickHouse has its rows: the purge goes on.
+func TestPurgeWhileRetentionDropsAShard(t *testing.T) {
+	t.Parallel()
+	topic := oneLane("app", 60)
+	topic.KeepDays = 30
+	e := start(t, topic)
+	e.router()
+	stop := e.sink()
+	e.thirds(3, time.Now())
+	e.stored("app", 90, 30*time.Second)
+	shards := e.closed("app", 30*time.Second)
+	closed := shards[slices.IndexFunc(shards, func(s registry.Shard) bool { return s.Status == registry.Closed })]
+	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	stop()
+	nc := e.connect()
+	j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.sinkDB, Now: func() time.Time { return time.Now().AddDate(0, 0, 60) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var purging, dropped atomic.Bool
+	x := e.eraser(func(c *erasure.Config) {
+		c.Crash = func(point string) {
+			switch {
+			case point == "erase.before-purge":
+				purging.Store(true)
+			case point == "erase.before-rows" && purging.Load() && dropped.CompareAndSwap(false, true):
+				eventually(t, 10*time.Second, func() error {
+					err := j.Round(t.Context())
+					now, lost := e.reg.Shard(t.Context(), closed.Ref())
+					if lost == nil && now.Status != registry.Dropped {
+						return errors.Join(err, fmt.Errorf("it is %s", now.Status))
+					}
+					return lost
+				})
+			}
+		}
+	})
+	if _, err := x.Purge(t.Context(), "app", job.ID); err != nil || !dropped.Load() {
+		t.Errorf("dropped: %t, and the purge ended with %v", dropped.Load(), err)
+	}
+	e.verify(90)
 }

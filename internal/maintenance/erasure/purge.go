@@ -102,8 +102,8 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 	if err != nil || !has {
 		return err
 	}
-	head, err := x.whole(ctx, s, tail)
-	if err != nil {
+	head, gone, err := x.whole(ctx, s, tail)
+	if err != nil || gone {
 		return err
 	}
 	if err := Pin(ctx, x.cfg.Registry, s.Ref(), settling); err != nil {
@@ -170,8 +170,8 @@ func (x *Eraser) stillWhole(ctx context.Context, e *ledger.Erasure, s *registry.
 		return fmt.Errorf("%w: %s ended at sequence %d when its purge began, and does at %d: %s was restored from an older copy meanwhile, and its sequences may be of other frames now. No more are taken; `almanac verify %s` says what is missing, `almanac repair %s` brings it back, and `almanac erase resume %s --purge` goes on then",
 			ErrUnstored, s.Name(), began.Seq, tail.Seq, schemas.StreamShards, e.Topic, e.Topic, e.ID)
 	}
-	now, err := x.whole(ctx, s, tail)
-	if err == nil && now < head {
+	now, gone, err := x.whole(ctx, s, tail)
+	if err == nil && !gone && now < head {
 		err = fmt.Errorf("%w: %s was stored up to position %d when its purge began, and is up to %d: ClickHouse was restored from an older copy meanwhile. No more of its frames are taken; once sinks have stored them again, `almanac erase resume %s --purge` goes on",
 			ErrUnstored, s.Name(), head, now, e.ID)
 	}
@@ -180,8 +180,21 @@ func (x *Eraser) stillWhole(ctx context.Context, e *ledger.Erasure, s *registry.
 
 // whole is the shard's head, if ClickHouse has every row up to it that no erasure
 // took. Otherwise, after it was restored from an older copy say, the frames are all
-// there is of some events, and of others than the erasure's.
-func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head uint64, err error) {
+// there is of some events, and of others than the erasure's. gone: retention drops the shard, rows and frames, so nothing of it adds up.
+func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head uint64, gone bool, err error) {
+	if head, err = x.wholeUpTo(ctx, s, tail); err == nil {
+		return head, false, nil
+	}
+	now, lost := x.cfg.Registry.Shard(ctx, s.Ref()) // it is marked before anything of it goes
+	if lost == nil && now.Gone() {
+		return 0, true, nil
+	}
+	return 0, false, err
+}
+
+// wholeUpTo is whole of a shard that retention leaves alone.
+func (x *Eraser) wholeUpTo(ctx context.Context, s *registry.Shard, tail end) (head uint64, err error) {
+	x.crash("erase.before-rows")
 	before, err := x.cfg.Registry.ErasureRecord(ctx, s.Ref())
 	if err != nil {
 		return 0, err

@@ -168,11 +168,11 @@ func (p *proofs) addsUp(ctx context.Context, s *registry.Shard) (bool, error) {
 	if tail, has, err := p.x.tail(ctx, s); err != nil {
 		return false, err
 	} else if has && !s.Gone() {
-		head, err := p.x.whole(ctx, s, tail)
+		head, gone, err := p.x.whole(ctx, s, tail)
 		if err != nil && !errors.Is(err, ErrUnstored) {
 			return false, err
 		}
-		adds = err == nil && head == tail.Pos
+		adds = err == nil && !gone && head == tail.Pos
 	}
 	p.adds[s.ID] = adds
 	return adds, nil
