@@ -129,3 +129,20 @@ func TestWaitingErasureAfterItsFramesLeft(t *testing.T) {
 		}
 	})
 }
+
+// A janitor that read an erasure before its fence was raised notes how far it covers a shard by the fence that counts.
+func TestPinByARaisedFence(t *testing.T) {
+	t.Parallel()
+	h := startWaiting(t)
+	stale, first := h.first, h.messages(schemas.StreamEvents, ">")[0]
+	stale.Fence, stale.FenceTime = first.Sequence, first.Time.UnixNano()
+	shard := h.shards("app")[0]
+	if err := erasure.Pin(t.Context(), h.reg, shard.Ref(), ledger.Erasures{stale}); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := h.reg.Erasure(t.Context(), "app", h.first.ID); err != nil || now.Bounds[shard.ID] != 3 {
+		t.Errorf("it is noted to cover %v (%v), want up to position 3", now.Bounds, err)
+	}
+	h.taken(h.first, 15)
+	h.verify(25)
+}

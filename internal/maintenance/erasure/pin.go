@@ -24,35 +24,47 @@ func Pin(ctx context.Context, reg *registry.Registry, ref schemas.ShardRef, sett
 	if len(settling) == 0 {
 		return nil
 	}
-	js := reg.JetStream()
-	t, has, err := tailOf(ctx, js, ref)
+	t, has, err := tailOf(ctx, reg.JetStream(), ref)
 	if err != nil || !has {
 		return err
 	}
 	for i := range settling {
-		e := &settling[i]
-		if _, pinned := e.Bounds[ref.ID]; pinned {
-			continue
-		}
-		bound, fixed := t.Pos, false
-		if !e.Means(t.Source()) {
-			if t.Pos <= e.Tails[ref.ID] {
-				continue
-			}
-			if bound, fixed, err = edgeIn(ctx, js, e, ref.ID, t); err != nil {
+		for e := &settling[i]; e != nil; {
+			if e, err = pinOne(ctx, reg, e, ref, t); err != nil {
 				return err
 			}
-			if !fixed {
-				continue // it is late already
-			}
-		}
-		if _, err := reg.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
-			return pin(now, ref.ID, bound, fixed)
-		}); err != nil && !errors.Is(err, registry.ErrNotFound) {
-			return err
 		}
 	}
 	return nil
+}
+
+// pinOne is Pin for one erasure. Where its fence was raised since it was read it notes nothing, and returns the erasure as it is by now.
+func pinOne(ctx context.Context, reg *registry.Registry, e *ledger.Erasure, ref schemas.ShardRef, t end) (raised *ledger.Erasure, err error) {
+	if _, pinned := e.Bounds[ref.ID]; pinned {
+		return nil, nil
+	}
+	bound, fixed, known := t.Pos, false, true
+	if !e.Means(t.Source()) {
+		if t.Pos <= e.Tails[ref.ID] {
+			return nil, nil
+		}
+		if bound, fixed, err = edgeIn(ctx, reg.JetStream(), e, ref.ID, t); err != nil {
+			return nil, err
+		}
+		known = fixed // else it is late already
+	}
+	higher := false
+	now, err := reg.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
+		higher = now.State == ledger.Waiting && now.UpTo() != e.UpTo()
+		return !higher && known && pin(now, ref.ID, bound, fixed)
+	})
+	if err == nil && higher {
+		return &now, nil
+	}
+	if errors.Is(err, registry.ErrNotFound) {
+		err = nil
+	}
+	return nil, err
 }
 
 // pin notes a position of a shard in an entry: of a shard that has a frame from above the fence the last
