@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -128,6 +129,39 @@ func TestFloorOfAnEmptiedTable(t *testing.T) {
 		return nil
 	})
 	e.verify(20)
+}
+
+// Rows are gone from below a floor that no erasure counted. No sink stores them again, so nothing waits for them: verify names them, and the
+// next erasure ends.
+func TestUncountedRowsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	e := running(t, oneLane("app", 100_000))
+	p := e.producer("app", wholeFrames)
+	for _, user := range []string{"u-1", "u-7"} {
+		for n := range 10 {
+			p.Log(producer.Event{Time: feb(n, 1000), UserID: user})
+		}
+		e.flush(p)
+	}
+	e.stored("app", 20, 30*time.Second)
+	e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	s := e.shards("app")[0]
+	record, err := e.reg.ErasureRecord(t.Context(), s.Ref())
+	if err != nil || len(record.Gone) == 0 {
+		t.Fatalf("%+v, %v", record, err)
+	}
+	record.Gone = nil
+	data, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.put(record.Key(), string(data))
+	if n, err := e.reader().WaitStored(t.Context(), []string{"app"}, 0, nil); err != nil || n != 0 {
+		t.Errorf("%d events wait (%v), and no sink will store any", n, err)
+	}
+	if job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-1"}}); job.Rows != 10 {
+		t.Errorf("%d rows went, want 10", job.Rows)
+	}
 }
 
 // ClickHouse is restored from an older copy after an erasure counted its rows for the last time, and before they are counted once more

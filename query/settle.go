@@ -40,7 +40,7 @@ func (r *Reader) waitMoving(ctx context.Context, topics []string, stall time.Dur
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
 	moved, before := time.Now(), uint64(0)
-	return r.waitStored(ctx, topics, streams.EndOf(info), nil, tells, func(pending uint64) (enough bool) {
+	pending, _, err = r.waitStored(ctx, topics, streams.EndOf(info), nil, tells, func(pending uint64) (enough bool) {
 		if heard != nil {
 			heard(pending)
 		}
@@ -49,6 +49,7 @@ func (r *Reader) waitMoving(ctx context.Context, topics []string, stall time.Dur
 		}
 		return time.Since(moved) >= stall
 	})
+	return pending, err
 }
 
 // TopicNames returns the names of all topics.
@@ -65,9 +66,9 @@ func (r *Reader) TopicNames(ctx context.Context) ([]string, error) {
 // be selected in SQL, at most for within, however much comes behind it. It returns
 // how many of those events cannot yet; heard, when not nil, is told at every look.
 //
-// It goes by the frames up to tails; nil: up to the ends that SHARDS has once everything up to the fence is routed. Who waits twice
-// for the same names them, for a stream that grows has others the second time.
-func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schemas.Source, tails []streams.Tail, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
+// It goes by the frames up to tails; nil: up to the ends that SHARDS has once everything up to the fence is routed, which it returns.
+// Who waits again for the same names them: a topic that is written to has frames above them that are not stored, at any time.
+func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schemas.Source, tails []streams.Tail, within time.Duration, heard func(pending uint64)) (pending uint64, ends []streams.Tail, err error) {
 	deadline := time.Now().Add(within)
 	return r.waitStored(ctx, topics, upTo, tails, within > 0, func(pending uint64) bool {
 		if heard != nil {
@@ -79,7 +80,8 @@ func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schem
 
 // waitStored looks until everything is stored, or enough says that it has waited
 // enough. tells: sinks hear that it waits. Without tails, they are read once everything is routed: what comes later is not waited for.
-func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, tails []streams.Tail, tells bool, enough func(pending uint64) bool) (pending uint64, err error) {
+func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, tails []streams.Tail, tells bool, enough func(pending uint64) bool) (pending uint64, ends []streams.Tail, err error) {
+	ends = tails
 	pause := storedPoll
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
@@ -91,34 +93,44 @@ func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.S
 		}
 		if !routed {
 			if pending, err = r.unrouted(ctx, topics, upTo); err != nil {
-				return pending, err
+				return pending, ends, err
 			}
-			if routed = pending == 0; routed && tails == nil {
-				for _, t := range topics {
-					more, err := streams.Tails(ctx, r.js, t, nil)
-					if err != nil {
-						return 0, err
-					}
-					tails = slices.AppendSeq(tails, maps.Values(more))
+			if routed = pending == 0; routed && ends == nil {
+				if ends, err = r.ends(ctx, topics); err != nil {
+					return 0, nil, err
 				}
+				tails = ends
 			}
 		}
 		if routed {
 			if pending, tails, err = r.unstored(ctx, tails); err != nil {
-				return pending, err
+				return pending, ends, err
 			}
 		}
 		if enough(pending) || pending == 0 {
-			return pending, nil
+			return pending, ends, nil
 		}
 		select {
 		case <-ctx.Done():
-			return pending, ctx.Err()
+			return pending, ends, ctx.Err()
 		case <-tick.C:
 			pause = min(pause+pause/4, storedPollMost)
 			tick.Reset(pause)
 		}
 	}
+}
+
+// ends are the last frames of the shards of some topics, not nil.
+func (r *Reader) ends(ctx context.Context, topics []string) ([]streams.Tail, error) {
+	all := []streams.Tail{}
+	for _, t := range topics {
+		tails, err := streams.Tails(ctx, r.js, t, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.AppendSeq(all, maps.Values(tails))
+	}
+	return all, nil
 }
 
 // waitingEvery is how often a reader that waits says so: a third of what one word
@@ -175,49 +187,13 @@ func (r *Reader) unstored(ctx context.Context, tails []streams.Tail) (n uint64, 
 		tailOf[t.Ref.ID] = t
 	}
 	for topic, shards := range floored {
-		lacking, err := r.lackBelowFloor(ctx, topic, shards, tailOf)
+		more, lacking, err := r.lackBelowFloor(ctx, topic, shards, tailOf)
 		if err != nil {
 			return 0, nil, err
 		}
-		for _, t := range lacking {
-			left = append(left, t)
-			n += t.ShardRows
-		}
+		left, n = append(left, lacking...), n+more
 	}
 	return n, left, nil
-}
-
-// lackBelowFloor returns the tails of those of some shards of which ClickHouse lacks rows that no erasure took, and whose floor
-// alone says that all is stored: ClickHouse was restored from an older copy, or emptied, and sinks store them again. Only where the
-// rows do not add up are the frames asked, which takes many questions.
-func (r *Reader) lackBelowFloor(ctx context.Context, topic string, shards []registry.Shard, tailOf map[schemas.Shard]streams.Tail) (lacking []streams.Tail, err error) {
-	refs := make([]schemas.ShardRef, len(shards))
-	for i := range shards {
-		refs[i] = shards[i].Ref()
-	}
-	stored, err := r.db.StoredOf(ctx, topic, refs)
-	if err != nil {
-		return nil, err
-	}
-	records, err := r.reg.ErasureRecords(ctx, topic) // after the rows: they say what goes before it does
-	if err != nil {
-		return nil, err
-	}
-	for i := range shards {
-		e, has := &shards[i], stored[shards[i].ID]
-		record, t := records[e.ID], tailOf[e.ID]
-		if _, gone := record.GoneUpTo(t.Pos); has.Head >= t.Pos || has.Rows+gone >= t.ShardRows {
-			continue
-		}
-		lacks, err := r.reg.LacksBelowFloor(ctx, e, has.Head, has.Rows)
-		if err != nil {
-			return nil, err
-		}
-		if lacks {
-			lacking = append(lacking, t)
-		}
-	}
-	return lacking, nil
 }
 
 // unstoredOf is unstored by heads that are known, with the bytes of the frames. floored, when not nil, is called with each shard whose
@@ -244,6 +220,13 @@ func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf f
 		}
 		switch e := entries[topic][t.Ref.ID]; {
 		case e.Gone(): // what retention drops is not stored any more
+		case e.Fork != nil && e.Fork.Done && t.Pos > e.SealedAt: // what lay above was moved into another shard
+			t.Ref.ID, t.Pos = e.Fork.To, e.Fork.Frames()
+			to := entries[topic][t.Ref.ID]
+			if head = to.Head(heads[topic][t.Ref.ID]); head < t.Pos && !to.Gone() {
+				left = append(left, t)
+				n++ // at least
+			}
 		case e.Head(head) < t.Pos:
 			left = append(left, t)
 			n += t.ShardRows * (t.Pos - head) / t.Pos

@@ -54,7 +54,7 @@ func (x *Eraser) Plan(ctx context.Context, req Request) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Topic: e.Topic, Users: e.Users, Where: e.Where, Shards: []ShardPlan{}}
-	if p.Waiting, err = x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), nil, 0, nil); err != nil {
+	if p.Waiting, _, err = x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), nil, 0, nil); err != nil {
 		return nil, err
 	}
 	scopes, found, err := x.counted(ctx, &e, false)

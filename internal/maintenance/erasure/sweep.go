@@ -31,10 +31,7 @@ const maxSweeps = 5
 // ClickHouse that was restored from an older copy meanwhile with that too.
 func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 	stored := e.State == ledger.Erased // what it means is not stored any more
-	tails, err := x.ends(ctx, e.Topic)
-	if err != nil {
-		return err
-	}
+	var tails []streams.Tail           // of the first wait, for all
 	for range maxSweeps {
 		if err := x.finishAll(ctx, e.Topic); err != nil {
 			return err
@@ -64,20 +61,13 @@ func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 			return err
 		}
 		for waited := e.State != ledger.Erased; waited; { // what was stored before a wait may not be after it
-			if waited, err = x.allStored(ctx, e, tails); err != nil {
+			if waited, tails, err = x.allStored(ctx, e, tails); err != nil {
 				return err
 			}
 		}
 		stored = true
 	}
 	return fmt.Errorf("%w: topic %q has rows of erasure %s after %d passes", ErrNotGone, e.Topic, e.ID, maxSweeps)
-}
-
-// ends are the last frames of a topic's shards by now: all that an erasure means, once that is routed. They are read once: a topic that
-// is written to has frames above them that are not stored, at any time.
-func (x *Eraser) ends(ctx context.Context, topic string) ([]streams.Tail, error) {
-	tails, err := streams.Tails(ctx, x.js, topic, nil)
-	return slices.AppendSeq(make([]streams.Tail, 0, len(tails)), maps.Values(tails)), err
 }
 
 // counted is the rows that match in all shards that an erasure reaches, as matching counts them.

@@ -27,7 +27,7 @@ func (x *Eraser) waitStored(ctx context.Context, e ledger.Erasure) (ledger.Erasu
 		return e, err
 	}
 	fence := e.UpTo()
-	if _, err := x.allStored(ctx, &e, nil); err != nil {
+	if _, _, err := x.allStored(ctx, &e, nil); err != nil {
 		return e, err
 	}
 	if e, err = x.cfg.Registry.Erasure(ctx, e.Topic, e.ID); err != nil { // with what was pinned meanwhile
@@ -52,11 +52,11 @@ func (x *Eraser) waitStored(ctx context.Context, e ledger.Erasure) (ledger.Erasu
 	return x.waitStored(ctx, e)
 }
 
-// allStored waits until everything up to an erasure's fence is stored, by the frames up to tails as WaitStoredUpTo takes them. waited:
-// not all was at first.
-func (x *Eraser) allStored(ctx context.Context, e *ledger.Erasure, tails []streams.Tail) (waited bool, err error) {
+// allStored waits until everything up to an erasure's fence is stored, by the frames up to tails as WaitStoredUpTo takes and returns
+// them. waited: not all was at first.
+func (x *Eraser) allStored(ctx context.Context, e *ledger.Erasure, tails []streams.Tail) (waited bool, ends []streams.Tail, err error) {
 	told := time.Time{}
-	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), tails, x.cfg.Within, func(pending uint64) {
+	pending, ends, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), tails, x.cfg.Within, func(pending uint64) {
 		waited = waited || pending > 0
 		if time.Since(told) >= waitStep {
 			told = time.Now()
@@ -66,7 +66,7 @@ func (x *Eraser) allStored(ctx context.Context, e *ledger.Erasure, tails []strea
 	if err == nil && pending > 0 {
 		err = fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotStored, pending, x.cfg.Within, e.ID)
 	}
-	return waited, err
+	return waited, ends, err
 }
 
 // growing are the last positions of a topic's shards that may still grow.
