@@ -15,6 +15,53 @@ for (const name of await readdir(dist)) {
   if (name !== 'placeholder.html') await rm(join(dist, name))
 }
 
+// What packages have for other pages is left out of them where a bundler cannot tell: ways that options of this page never
+// take. A pattern that finds nothing fails the build, so that another version of a package is looked at.
+
+/** left are, by the end of a file's path, patterns and what comes in place of each. */
+const left = {
+  // The page has charts of one kind: linear scales, a legend and labels of its own, times in seconds.
+  '/uplot/dist/uPlot.esm.js': [
+    [/\tconst showLegend = legend\.show;\n/, ''],
+    [/\bshowLegend\b/g, 'false'],
+    [/\tfunction initLegendRow\([^]*?(?=\tconst mouseListeners)/, ''],
+    [/(?<![.\w])mode == 2\b/g, 'false'],
+    [/(?<![.\w])mode == 1\b/g, 'true'],
+    [/\b(?:\w+\.)?distr\s*== *(?:2|3|4|100)\b/g, 'false'],
+    [/\bxScaleDistr == [234]\b/g, 'false'],
+    [/\bsc\.distr >= 3\b/g, 'false'],
+    [/\bms == 1\b/g, 'false'],
+    [/const \[ timeIncrsMs,.*\n/, ''],
+    [/const \[ timeIncrsS,.*\n/, 'const [timeIncrsS, timeAxisSplitsS] = genTimeStuffs(1e-3);\n'],
+    [/\tconst _timeAxisStamps = \[[^]*?\n\t\];\n/, ''],
+    [/\t\t_timeAxisStamps,\n/, ''],
+    [/\tconst _fmtDate = .*\n/, ''],
+    [/\tconst _timeAxisVals   = .*\n\tconst _timeSeriesVal  = .*\n/, ''],
+    [/\t\t\ts\.value = isTime \?.*\n/, ''],
+    [/\t\t\taxis\.values = \([^]*?\n\t\t\t\);\n/, ''],
+    [/\tuPlot\.fmtDate = fmtDate;\n/, ''],
+    [/uPlot\.(?:rangeLog|rangeAsinh|join|sync|fmtNum|addGap|clipGaps) *= .*\n/g, ''],
+    [/\t\(paths\.(?:stepped|spline) .*\n/g, ''],
+  ],
+}
+
+const leaner = {
+  name: 'leaner',
+  setup(build) {
+    for (const [end, patterns] of Object.entries(left)) {
+      build.onLoad({filter: new RegExp(end.replaceAll('.', '\\.') + '$')}, async ({path}) => {
+        let contents = await readFile(path, 'utf8')
+        for (const [pattern, instead] of patterns) {
+          const next = contents.replace(pattern, instead)
+          if (next === contents) throw new Error(`${path} has nothing like ${pattern}`)
+          contents = next
+        }
+        return {contents, loader: 'js'}
+      })
+    }
+  },
+}
+
 const {metafile} = await build({
   entryPoints: {app: 'src/main.tsx', icon: 'src/icon.svg'},
   outdir: dist,
@@ -29,6 +76,7 @@ const {metafile} = await build({
   entryNames: '[name]-[hash]',
   chunkNames: 'part-[hash]',
   charset: 'utf8',
+  plugins: [leaner],
   metafile: true,
   logLevel: 'warning',
 })
