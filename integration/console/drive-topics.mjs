@@ -18,6 +18,31 @@ async function changing(page) {
 }
 
 const scenarios = {
+  async 'a topic is created, and a refusal is said at its place'() {
+    const page = await openAt('topics')
+    const created = page.getByRole('region', {name: 'New topic'})
+    const create = async (name, kind) => {
+      await created.getByRole('textbox', {name: 'name'}).fill(name)
+      await created.getByRole('combobox', {name: 'kind'}).selectOption(kind)
+      await created.getByRole('button', {name: 'Create'}).click()
+    }
+    await create('No topic!', 'log')
+    await created.getByText(/No topic!/).waitFor()
+    await create(topic + '_m', 'metric')
+    await created.getByText(topic + '_m created').waitFor()
+    await page.getByRole('region', {name: topic + '_m', exact: true}).getByText('metric', {exact: true}).waitFor()
+    assert.equal((await ask('GET', `/v1/topics/${topic}_m`)).kind, 'metric')
+    await create(topic + '_m', 'metric') // and would have the options of a new one
+    await created.getByText(`A topic ${topic}_m exists.`).waitFor()
+    await create(topic + '_n', 'log')
+    await created.getByRole('link', {name: 'How to send events'}).click()
+    await page.getByRole('combobox', {name: 'Topic'}).waitFor()
+    assert.equal(await page.getByRole('combobox', {name: 'Topic'}).inputValue(), topic + '_n')
+    const reads = await open(at('topics'))
+    await reads.getByRole('textbox', {name: 'name'}).fill(topic + '_o')
+    await reads.getByRole('button', {name: 'Create'}).click()
+    await reads.getByText(/this needs a token with the role admin/).waitFor()
+  },
   async 'fields, rules and rotation, with their effect first'() {
     await declare(topic, 'log')
     await ask('PUT', '/v1/topics/' + topic, {kind: 'log', keep_days: 90})
@@ -73,6 +98,20 @@ const scenarios = {
       await look(page)
       return effect(page).getByRole('row').filter({hasText: 'kept'}).getByText('60 days').waitFor({timeout: 10_000}).then(() => true, () => false)
     })
+  },
+  async 'what is typed stays when the topics are loaded again'() {
+    const page = await openAt('search?topic=' + topic)
+    let come
+    const late = new Promise((done) => (come = done))
+    await page.route(/\/v1\/topics$/, (route) => late.then(() => route.continue()))
+    await page.getByRole('navigation').getByRole('link', {name: 'Topics', exact: true}).click()
+    await changing(page)
+    await field(page, 'keep for days').fill('77')
+    await field(page, 'More fields').fill('later:int64')
+    await ask('PUT', `/v1/topics/${topic}?yes=true`, {...await own(), keep_days: 61})
+    come()
+    await card(page).getByText('61 days').first().waitFor()
+    assert.deepEqual([await field(page, 'keep for days').inputValue(), await field(page, 'More fields').inputValue()], ['77', 'later:int64'])
   },
   async 'a refusal says why'() {
     const page = await changing(await openAt('topics'))

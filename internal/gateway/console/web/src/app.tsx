@@ -99,10 +99,10 @@ export function App(): JSX.Element {
           : topics.error && !topics.value ? <Problem error={topics.error} again={again} />
           : !topics.value ? <div class="loading" role="status">{texts.loading}</div>
           : kind ? <KindView key={kind} topics={names} query={address.query} />
-          : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint} />
+          : page === 'topics' ? <TopicsPage topics={names} changed={topics.again} />
+          : !topic ? <Empty title={texts.noTopics} hint={texts.noTopicsHint}><a class="button primary" href={write({page: 'topics', query: {}})}>{texts.topicsPage.new}</a></Empty>
           : page === 'tail' ? <Tail key={topic.name + address.query['where']} topics={names} topic={topic} where={address.query['where'] ?? ''} />
           : page === 'proof' ? <Proof topics={names} />
-          : page === 'topics' ? <TopicsPage topics={names} changed={topics.again} />
           : page === 'erase' ? <Erase topics={names} query={address.query} />
           : page === 'send' ? <Send topic={topic} topics={names} />
           : address.page === '' ? <div class="loading" role="status">{texts.loading}</div>

@@ -1,6 +1,6 @@
 // A topic is changed: what is to be otherwise, what that would do, and then that it is done.
 import type {JSX} from 'preact';
-import {useState} from 'preact/hooks';
+import {useRef, useState} from 'preact/hooks';
 import type {Topic, TopicPlan, TopicRequest} from '../api';
 import {get, post} from '../client';
 import {Problem} from '../notice';
@@ -19,6 +19,11 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
   const [planned, setPlanned] = useState<Planned>();
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
+  // The form begins with the topic as it is, and again with each other one, but not once something was typed.
+  const typed = useRef(false);
+  const begun = useRef(t);
+  if (!typed.current) begun.current = t;
+  const b = begun.current;
   const path = 'v1/topics/' + encodeURIComponent(t.name);
   const put = (want: TopicRequest, query: Record<string, string>) => post<TopicPlan>(path, query, want, 'PUT');
   const during = async (f: () => Promise<void>) => {
@@ -43,6 +48,7 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
       throw new Error(w.meanwhile);
     }
     setPlanned({want, was, plan: await put(want, query), done: true});
+    typed.current = false;
     changed();
   });
   const text = (label: string, name: string, value: number | string | undefined, hint?: string) => (
@@ -54,19 +60,19 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
   const loses = (planned?.plan.loss ?? []).length > 0;
   return (
     <>
-      <form class="asked" key={JSON.stringify(t)} aria-label={w.changeOf(t.name)} onSubmit={look} onInput={() => { setPlanned(undefined); setError(undefined); }}>
+      <form class="asked" key={JSON.stringify(b)} aria-label={w.changeOf(t.name)} onSubmit={look} onInput={() => { typed.current = true; setPlanned(undefined); setError(undefined); }}>
         <div class="pairs even">
-          {text(w.keepDays, 'keep', t.keep_days)}
-          {text(w.clearAfter, 'after', t.anonymise?.after_days)}
-          {text(w.clearFields, 'clear', t.anonymise?.fields?.join(', '), w.usual)}
-          {text(w.coldAfter, 'cold', t.cold_after_days)}
-          {text(w.freshFor, 'fresh', (t.sql_fresh ?? 0) / 1e9)}
-          {text(w.rotateRows, 'rows', t.rotate.rows)}
-          {text(w.rotateBytes, 'bytes', t.rotate.bytes)}
-          {text(w.rotateSpan, 'span', t.rotate.span / 1e9)}
+          {text(w.keepDays, 'keep', b.keep_days)}
+          {text(w.clearAfter, 'after', b.anonymise?.after_days)}
+          {text(w.clearFields, 'clear', b.anonymise?.fields?.join(', '), w.usual)}
+          {text(w.coldAfter, 'cold', b.cold_after_days)}
+          {text(w.freshFor, 'fresh', (b.sql_fresh ?? 0) / 1e9)}
+          {text(w.rotateRows, 'rows', b.rotate.rows)}
+          {text(w.rotateBytes, 'bytes', b.rotate.bytes)}
+          {text(w.rotateSpan, 'span', b.rotate.span / 1e9)}
         </div>
         <div class="pairs halves">
-          {lines(w.rules, 'pii', (t.pii ?? []).map((p) => `${p.field}: ${p.rule}${p.grid ? ' ' + p.grid : ''}`), w.rulesHint)}
+          {lines(w.rules, 'pii', (b.pii ?? []).map((p) => `${p.field}: ${p.rule}${p.grid ? ' ' + p.grid : ''}`), w.rulesHint)}
           {lines(w.more, 'fields', [], w.moreHint)}
         </div>
         <div><button class="button primary" disabled={busy}>{w.look}</button></div>
