@@ -2,7 +2,7 @@
 // shown by their numbers wherever they are. And filters that such values, and those with words of the language, are part of.
 import assert from 'node:assert/strict'
 import {declare} from './example.mjs'
-import {at, filter, found, list, open, rows, run, send, settled, statement, told, until, write} from './page.mjs'
+import {at, filter, found, list, offered, open, rows, run, send, settled, statement, told, until, write} from './page.mjs'
 
 const topic = 'names_' + Date.now().toString(36) // another each time, so that the script may run twice on one Almanac
 const turned = '\u202Egpj.exe'
@@ -34,8 +34,7 @@ const scenarios = {
       wait *= 2
       return page.getByRole('option', {name: seen}).waitFor({timeout: wait}).then(() => true, () => false)
     })
-    const picker = facets.getByRole('combobox', {name: 'Add a field'})
-    await picker.focus()
+    await offered(page, facets.getByRole('combobox', {name: 'Add a field'}))
     assert.doesNotMatch(await page.locator('main').innerText(), raw)
     assert.doesNotMatch(await page.locator('main').evaluate((e) => [...e.querySelectorAll('[title], option')].map((o) => (o.title ?? '') + o.textContent).join()), raw)
   },
@@ -129,7 +128,8 @@ const scenarios = {
     await page.goto(at(`search?topic=${topic}&from=-60d`))
     const {buckets} = await (await (await asked).response()).json()
     assert.match(buckets[1].ts, /T15:00:00/)
-    await page.getByText('each 1d').waitFor()
+    const step = page.getByRole('combobox', {name: 'Length of a bar'})
+    await until(page, 'bars of a day', async () => (await step.locator('option:checked').innerText()) === 'each 1d')
     const ofUTC = () => page.waitForResponse((r) => /\/histogram\?/.test(r.url()) && !/zone=/.test(r.url()) && r.ok())
     const utc = ofUTC()
     await page.getByRole('button', {name: 'Local'}).click()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import {execFile} from 'node:child_process'
 import {promisify} from 'node:util'
-import {at, call, filter, found, open, rows, run, send, told, until} from './page.mjs'
+import {at, call, filter, found, measured, offered, open, rows, run, send, told, until} from './page.mjs'
 
 const almanac = (...args) => promisify(execFile)(told.program, [...args, '--data', told.data])
 // Services are others each time, so that the script may run twice on one Almanac.
@@ -121,17 +121,12 @@ const scenarios = {
     const page = await open(at(search('left')))
     await found(page, '150 of 150 events')
     const add = page.getByRole('combobox', {name: 'Add a column'})
-    await until(page, 'the fields', async () => { // fields that do not come are asked for with the next focus
-      await add.blur()
-      await add.focus()
-      for (let n = 0; n < 50 && (await add.locator('option').count()) < 2; n++) await page.waitForTimeout(100)
-      return (await add.locator('option').count()) > 1
-    })
+    await offered(page, add)
     await add.selectOption('user_id')
     const grip = page.getByRole('separator', {name: 'Width of user_id'})
     const width = async () => Math.round((await rows(page).first().getByRole('gridcell').nth(3).boundingBox()).width)
     await until(page, 'the usual width', async () => (await width()) === 104)
-    const box = await grip.boundingBox()
+    const box = await measured(page, grip)
     await page.mouse.move(box.x + 3, box.y + 5)
     await page.mouse.down()
     await page.mouse.move(box.x + 103, box.y + 5, {steps: 5})
@@ -144,6 +139,28 @@ const scenarios = {
     await grip.hover()
     await page.getByRole('button', {name: 'Remove user_id'}).last().click()
     await grip.waitFor({state: 'detached'})
+  },
+  async 'the length of a bar is chosen, and stays by the address'() {
+    const page = await open(at(search('left')))
+    await found(page, '150 of 150 events')
+    const step = page.getByRole('combobox', {name: 'Length of a bar'})
+    const asked = page.waitForRequest(/\/histogram\?.*step=5m/)
+    await step.selectOption('each 5m')
+    await asked
+    await page.reload()
+    await found(page, '150 of 150 events')
+    assert.equal(await step.inputValue(), '5m')
+    await step.selectOption('as fits')
+    await until(page, 'no length in the address', async () => !page.url().includes('step=') && /^each /.test(await step.locator('option:checked').innerText()))
+    await page.goto(at(search('left', '&step=1s'))) // one that is too short for the range is not asked for
+    await page.getByRole('region', {name: 'Events over time, 150 in all'}).waitFor()
+    assert.equal(await step.inputValue(), '')
+  },
+  async 'a field that no event has is not among the fields'() {
+    const page = await open(at(search('left')))
+    const fields = page.getByRole('complementary', {name: 'Fields'})
+    await fields.getByRole('button', {name: /^Only level error/}).waitFor()
+    for (const [name, n] of [['service', 1], ['type', 0]]) assert.equal(await fields.getByText(name, {exact: true}).count(), n, name)
   },
   async 'topics, and the line that changes one'() {
     await almanac('topics', 'apply', 'kept', '--keep-days', '30', '--field', 'endpoint:lowcardinality')

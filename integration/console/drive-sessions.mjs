@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import {execFile} from 'node:child_process'
 import {promisify} from 'node:util'
-import {at, filter, list, open, rows, run, send, settled, told, until} from './page.mjs'
+import {at, filter, list, measured, open, rows, run, send, settled, told, until} from './page.mjs'
 
 const almanac = async (...args) => (await promisify(execFile)(told.program, [...args, '--data', told.data], {maxBuffer: 64 << 20})).stdout
 const sessions = Number(process.env.ALMANAC_CONSOLE_SESSIONS || 1)
@@ -59,7 +59,7 @@ const actions = {
   },
   async clear(page) { await filter(page).fill(''); await filter(page).press('Enter'); return 'clear' },
   async brush(page, below) {
-    const box = await page.getByTitle('Drag over the bars to choose a range').boundingBox()
+    const box = await measured(page, page.getByTitle('Drag over the bars to choose a range'))
     const [a, b] = [below(box.width - 60), 20 + below(200)]
     await page.mouse.move(box.x + a, box.y + 40)
     await page.mouse.down()

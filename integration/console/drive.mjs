@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import {readFile} from 'node:fs/promises'
 import http from 'node:http'
-import {at, call, filter, found, list, open, rows, run, send, settled, statement, told, until, write} from './page.mjs'
+import {at, call, filter, found, list, measured, open, rows, run, send, settled, statement, told, until, write} from './page.mjs'
 
 const begin = Date.now() - 3600_000
 const ts = (i) => new Date(begin + i * 1000).toISOString()
@@ -116,7 +116,7 @@ const scenarios = {
     const page = await open(at('search?topic=app&from=all&where=service+%3D+%27shop%27'))
     const chart = page.getByTitle('Drag over the bars to choose a range')
     await found(page, '200 of 321 events')
-    const box = await chart.boundingBox()
+    const box = await measured(page, chart)
     await page.mouse.move(box.x + 1, box.y + 40)
     await page.mouse.down()
     await page.mouse.move(box.x + box.width / 3, box.y + 40, {steps: 4})

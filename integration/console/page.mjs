@@ -130,6 +130,25 @@ export async function settled(page) {
   }))
 }
 
+/** measured is where an element is, once two measurements in a row agree: until the page is laid out it moves. */
+export async function measured(page, of) {
+  let was
+  return until(page, 'a place that stays', async () => {
+    const box = await of.boundingBox()
+    const same = box && JSON.stringify(box) === was
+    was = JSON.stringify(box)
+    return same && box
+  })
+}
+
+/** offered waits until a picker of fields has what it offers: fields that do not come are asked for with the next focus. */
+export const offered = (page, picker) => until(page, 'the fields', async () => {
+  await picker.blur()
+  await picker.focus()
+  for (let n = 0; n < 50 && (await picker.locator('option').count()) < 2; n++) await page.waitForTimeout(100)
+  return (await picker.locator('option').count()) > 1
+})
+
 export const list = (page) => page.getByRole('grid', {name: 'Events'})
 export const rows = (page) => list(page).getByRole('row').and(page.locator('[aria-rowindex]')) // not its foot
 export const found = (page, text) => page.getByText(text, {exact: true}).waitFor()

@@ -29,7 +29,8 @@ export function facetFields(topics: Topic[], named: string | undefined): string[
 }
 
 export function FacetList({topic, where, fields, data, busy, error, again, range, add}: Props): JSX.Element {
-  const shown = (data?.facets ?? []).filter((f) => fields.includes(f.field));
+  // A field that no event has is not worth its place.
+  const shown = (data?.facets ?? []).filter((f) => fields.includes(f.field) && f.values.some((v) => v.value !== ''));
   return (
     <aside class={'facets' + (busy ? ' busy' : '')} aria-label={texts.facets.name}>
       {error && <Problem error={error} again={again} />}

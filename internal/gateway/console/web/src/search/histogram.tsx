@@ -16,6 +16,7 @@ type Props = {
   error: Error | undefined;
   again: () => void;
   by: string;
+  step: string;
   topics: Topic[];
   start: number | undefined;
   end: number | undefined;
@@ -26,7 +27,7 @@ type Props = {
 
 const height = 92;
 
-export function HistogramView({data, busy, error, again, by, topics, start, end, brush, isolate, toCharts}: Props): JSX.Element {
+export function HistogramView({data, busy, error, again, by, step: chosen, topics, start, end, brush, isolate, toCharts}: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(800);
   const [drag, setDrag] = useState<[number, number]>();
@@ -81,7 +82,12 @@ export function HistogramView({data, busy, error, again, by, topics, start, end,
           </button>
         ))}
         <span class="legend-end">
-          {data && <span class="faint">{texts.histogram.each(data.step)}</span>}
+          {data && (
+            <select class="faint" aria-label={texts.histogram.step} title={texts.histogram.step} value={chosen} onChange={(e) => go({query: {step: e.currentTarget.value}})}>
+              <option value="">{chosen ? texts.histogram.fitting : texts.histogram.each(data.step)}</option>
+              {stepsOf(start, end).filter((s) => chosen || s !== data.step).map((s) => <option key={s} value={s}>{texts.histogram.each(s)}</option>)}
+            </select>
+          )}
           {known && <button class="ghost" onClick={() => brush(Math.floor(first - span / 2), Math.ceil(last + span / 2))}>{texts.histogram.out}</button>}
           {known && <button class="ghost" onClick={toCharts}>{texts.histogram.toCharts}</button>}
           <label class="faint">{texts.histogram.by}{' '}
@@ -138,6 +144,12 @@ export function stepOf(text: string, at: number[]): number {
   const near = at.slice(1).map((t, i) => t - at[i]!);
   return text.includes('mo') && near.length ? Math.min(...near, sum) : sum || 1;
 }
+
+/** stepsOf are lengths of bars by which a range has 2 to 1,000 of them, which the server counts at most. */
+export const stepsOf = (start = 0, end = 0) => ['1s', '10s', '1m', '5m', '15m', '1h', '6h', '12h', '1d', '7d', '1mo'].filter((s) => {
+  const n = (end - start) / stepOf(s, []);
+  return n > 2 && n < 990;
+});
 
 const rounds = [1e3, 5e3, 10e3, 30e3, 60e3, 300e3, 600e3, 900e3, 1800e3, 3600e3, 7200e3, 10800e3, 21600e3, 43200e3, 86400e3, 2 * 86400e3, 7 * 86400e3, 30 * 86400e3, 91 * 86400e3, 365 * 86400e3];
 

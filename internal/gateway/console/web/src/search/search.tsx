@@ -16,7 +16,7 @@ import {type Column, ColumnHeads, columnsOf} from './columns';
 import {Drawer} from './drawer';
 import {FacetList, facetFields} from './facets';
 import {FilterBar} from './filterbar';
-import {HistogramView} from './histogram';
+import {HistogramView, stepsOf} from './histogram';
 import {EventList} from './list';
 import {ListHead} from './listhead';
 import {useNewer} from './newer';
@@ -51,9 +51,12 @@ export function Search({all, topics, query}: Props): JSX.Element {
   const span = useLoad(names.join() + round + '/' + newer.round, (signal) => ask.span(names, signal));
   const later = useMemo(() => Date.now(), [search, newer.round]);
   const ends = from === 'all' ? span.value && [span.value[0], span.value[1] + 1] : several ? [instant(from, now) ?? now, instant(to, later) ?? later] : undefined;
+  const start = from === 'all' ? span.value?.[0] : instant(from, now);
+  const end = from === 'all' ? span.value?.[1] : instant(to, now);
+  const step = stepsOf(start, end).find((s) => s === query['step']) ?? ''; // one that does not fit the range is not used
   const filled = ends ? {from: new Date(ends[0]!).toISOString(), to: new Date(ends[1]!).toISOString(), where} : asked;
   const ready = from !== 'all' || !!span.value;
-  const bars = useLoad(search + by + zone() + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => ask.after(first.current).then(() => ask.bars(names, {...filled, buckets: 90}, by, signal)) : undefined);
+  const bars = useLoad(search + by + step + zone() + ready + JSON.stringify(filled) + newer.round, ready ? (signal) => ask.after(first.current).then(() => ask.bars(names, {...filled, ...(step ? {step} : {buckets: 90})}, by, signal)) : undefined);
   const fields = facetFields(topics, query['facets']);
   const facets = useLoad(search + fields.join() + newer.round, (signal) => ask.after(first.current).then(() => ask.facets(names, {...asked, fields: fields.join(',')}, signal)));
 
@@ -98,8 +101,6 @@ export function Search({all, topics, query}: Props): JSX.Element {
     return false;
   });
 
-  const start = from === 'all' ? span.value?.[0] : instant(from, now);
-  const end = from === 'all' ? span.value?.[1] : instant(to, now);
   const wrong = [events, bars, facets].map((l) => l.error).find((e): e is Refused => e instanceof Refused && e.column > 0);
   const count = bars.value?.count;
   return (
@@ -111,7 +112,7 @@ export function Search({all, topics, query}: Props): JSX.Element {
         <SavedMenu kind="" now={{topics: names, from, to, where}} query={query} />
         <button class="button primary" onClick={run} disabled={events.busy}>{texts.filter.run}</button>
       </div>
-      <HistogramView data={bars.value} busy={bars.busy} error={wrong || events.error ? undefined : bars.error} again={bars.again} by={by} topics={topics} start={start} end={end}
+      <HistogramView data={bars.value} busy={bars.busy} error={wrong || events.error ? undefined : bars.error} again={bars.again} by={by} step={step} topics={topics} start={start} end={end}
         brush={(a, b) => go({query: {from: new Date(a).toISOString(), to: new Date(b).toISOString(), event: ''}})}
         isolate={(value) => (by === ask.byTopic ? go({query: {topic: value, by: '', event: ''}}) : add(by, value, false))}
         toCharts={() => go({page: 'charts', query: {topic: topic.name, from, to, c: withSearch(topic.name, where, by === ask.byTopic ? 'level' : by)}})} />
