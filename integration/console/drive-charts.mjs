@@ -1,7 +1,7 @@
 // Charts: what each draws is what the API answers, as numbers; a page of them is an address.
 import assert from 'node:assert/strict'
 import {ask, declare, iso, lines} from './example.mjs'
-import {at, open, openAt, run, settled, until} from './page.mjs'
+import {at, measured, open, openAt, run, settled, until} from './page.mjs'
 
 const minute = 60_000
 const begin = Math.floor(Date.now() / (10 * minute)) * 10 * minute - 60 * minute
@@ -106,10 +106,12 @@ const scenarios = {
     const page = await open(at(`charts?${range}&c=` + charts([logs({title: 'one'}), logs({title: 'two', by: 'service', shape: 'line'})])))
     const plots = page.locator('.u-over')
     await until(page, 'two charts', async () => (await plots.count()) === 2)
-    const box = await plots.first().boundingBox()
+    let box = await measured(page, plots.first())
     const times = page.locator('.plot-at')
     let by = 0
     await until(page, 'the same time below both', async () => await page.mouse.move(box.x + box.width / 2 + (by ^= 1), box.y + 20) || (await times.nth(0).innerText()) !== '' && (await times.nth(0).innerText()) === (await times.nth(1).innerText()))
+    box = await measured(page, plots.first()) // the times below it may have moved it
+    await page.mouse.move(box.x + box.width / 2, box.y + 20)
     await page.mouse.down()
     await page.mouse.move(box.x + box.width * 0.75, box.y + 20, {steps: 4})
     await page.mouse.up()
@@ -118,6 +120,26 @@ const scenarios = {
     await settled(page) // until then a chart has what it showed before
     const shown = await numbers(page, 'one')
     assert.ok(sum(shown.rows, 1) > 20 && sum(shown.rows, 1) < 150, JSON.stringify(shown))
+  },
+  async 'the range is kept, in the address and from page to page, and may be all time'() {
+    const range = (name) => page.getByRole('button', {name: 'Time range: ' + name, exact: true})
+    const page = await open(at('charts?c=' + charts([logs({title: 'kept'})])))
+    await range('Last 4 hours').click()
+    assert.match(page.url(), /from=-4h/)
+    await page.getByRole('dialog', {name: 'Time range'}).getByRole('button', {name: 'All time'}).click()
+    await range('All time').waitFor()
+    await page.reload()
+    await range('All time').waitFor()
+    assert.equal(sum((await numbers(page, 'kept')).rows, 1), 300)
+    await page.getByRole('navigation').getByRole('link', {name: 'Search', exact: true}).click()
+    await page.getByRole('combobox', {name: 'Filter'}).waitFor()
+    await page.getByRole('navigation').getByRole('link', {name: 'Charts', exact: true}).click()
+    await range('All time').waitFor()
+    await until(page, 'the range in the address', () => /charts\?.*from=all/.test(page.url()))
+    await page.goto(at('charts?from=2020-01-01&to=2020-01-02&c=' + charts([logs({title: 'kept'})])))
+    await page.getByText('Nothing is in this range.').waitFor()
+    await page.getByRole('button', {name: 'Show all time'}).click()
+    assert.equal(sum((await numbers(page, 'kept')).rows, 1), 300)
   },
   async 'twelve, and no address breaks the page'() {
     const page = await open(at(`charts?${range}&c=` + charts(Array.from({length: 20}, (_, i) => logs({title: 'chart ' + i})))))

@@ -12,9 +12,9 @@ import {Edit} from './edit';
 import {Plot} from './plot';
 import {type Chart, shapes} from './spec';
 
-type Props = {chart: Chart; range: Range; round: number; topics: Topic[]; editing: boolean; edit: (on: boolean) => void; height: number; set: (c: Chart) => void; remove: () => void; brush: (r: Range) => void};
+type Props = {chart: Chart; range: Range; round: number; topics: Topic[]; editing: boolean; edit: (on: boolean) => void; height: number; set: (c: Chart) => void; remove: () => void; brush: (r: Range) => void; widen: (() => void) | undefined};
 
-export function Card({chart: c, range, round, topics, editing, edit, height, set, remove, brush}: Props): JSX.Element {
+export function Card({chart: c, range, round, topics, editing, edit, height, set, remove, brush, widen}: Props): JSX.Element {
   const {shape, title, ...asked} = c;
   const lacks = {search: !c.topic, metric: !c.topic || !c.metric, promql: !c.text, sql: !c.text}[c.source];
   const data = useLoad(JSON.stringify([asked, range, round, zone()]), lacks ? undefined : (signal) => ask(c, range, signal));
@@ -38,7 +38,7 @@ export function Card({chart: c, range, round, topics, editing, edit, height, set
         {lacks ? <Empty title={texts.charts.lacks[c.source]} />
           : data.error ? <Problem error={data.error} again={data.again} />
           : !data.value ? <div class="loading" role="status">{texts.loading}</div>
-          : !data.value.lines.length ? <Empty title={texts.charts.empty} />
+          : !data.value.lines.length ? <Empty title={texts.charts.empty}>{widen && <button class="button" onClick={widen}>{texts.list.widen}</button>}</Empty>
           : <Plot data={data.value} shape={shape} by={c.source === 'search' ? c.by : ''} range={data.value.axis === 'time' ? range : undefined} label={name} height={height} together brush={brush} />}
       </div>
     </section>

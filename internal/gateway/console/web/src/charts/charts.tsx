@@ -15,20 +15,20 @@ import {texts} from '../texts';
 import {instant} from '../time';
 import {Card} from './card';
 import type {Range} from './data';
-import {type Chart, chart, keepCharts, last, maxCharts, read, type Source, sources, topicsOf, written} from './spec';
+import {type Chart, chart, keepCharts, last, lastRange, maxCharts, read, type Source, sources, topicsOf, written} from './spec';
 
 export function Charts({topics, query}: {topics: Topic[]; query: Record<string, string>}): JSX.Element {
-  const from = query['from'] ?? '-4h';
-  const to = query['to'] ?? '';
+  const {from, to} = query['from'] ? {from: query['from'], to: query['to'] ?? ''} : lastRange();
   const text = query['c'] ?? '';
   const charts = useMemo(() => read(text), [text]);
   const [round, setRound] = useState(0);
   const [editing, setEditing] = useState<number>();
-  // Without charts in the address those are shown that this tab showed last.
+  // What the address lacks, charts or their range, is what this tab showed last. Then it is in the address.
   useEffect(() => {
-    if (!text && last() && address().page === 'charts') go({query: {c: last()}}, true);
-    else if (text) keepCharts(text);
-  }, [text]);
+    const c = text || last();
+    if ((c !== text || !query['from']) && address().page === 'charts') go({query: {c, from, to}}, true);
+    else keepCharts(text, from, to);
+  }, [text, from, to, !query['from']]);
   const of = topicsOf(charts);
   const only = of.length === 1 ? of[0] : undefined; // else the time of all topics
   const span = useLoad(from + round + only, from === 'all' ? (signal) => get<Shards>('v1/shards', {topic: only}, signal).then(spanOf) : undefined);
@@ -69,10 +69,10 @@ export function Charts({topics, query}: {topics: Topic[]; query: Record<string, 
       </div>
       {!charts.length ? <Empty title={texts.charts.none} hint={texts.charts.noneHint} />
         : span.error ? <Problem error={span.error} again={span.again} />
-        : !range ? <Empty title={from === 'all' && span.busy ? texts.loading : texts.charts.noRange} hint={texts.range.hint} />
+        : !range ? (from === 'all' ? <Empty title={span.busy ? texts.loading : texts.charts.empty} /> : <Empty title={texts.charts.noRange} hint={texts.range.hint} />)
         : <div class={'charts' + (charts.length === 1 ? ' one' : '')}>{charts.map((c, i) => (
           <Card key={i} chart={c} range={range} round={round} topics={topics} editing={editing === i} edit={(on) => setEditing(on ? i : undefined)} height={height}
-            set={(next) => set(charts.map((was, k) => (k === i ? next : was)))} remove={() => { setEditing(undefined); set(charts.filter((_, k) => k !== i)); }} brush={brush} />
+            set={(next) => set(charts.map((was, k) => (k === i ? next : was)))} remove={() => { setEditing(undefined); set(charts.filter((_, k) => k !== i)); }} brush={brush} widen={from === 'all' ? undefined : () => go({query: {from: 'all', to: ''}})} />
         ))}</div>}
     </div>
   );

@@ -51,7 +51,14 @@ const key = 'almanac-charts';
 /** last are the charts that this tab showed last, so that a search is added to them. */
 export const last = () => kept(key, 'sessionStorage');
 
-export const keepCharts = (text: string) => keep(key, text, 'sessionStorage');
+/** lastRange is the range of time that they had. */
+export const lastRange = () => ({from: kept(key + '-from', 'sessionStorage') || '-4h', to: kept(key + '-to', 'sessionStorage')});
+
+export function keepCharts(text: string, from: string, to: string): void {
+  keep(key, text, 'sessionStorage');
+  keep(key + '-from', from, 'sessionStorage');
+  keep(key + '-to', to, 'sessionStorage');
+}
 
 /** withSearch are the charts that were shown last, and the count over time of a search. */
 export function withSearch(topic: string, where: string, by: string): string {
