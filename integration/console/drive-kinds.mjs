@@ -1,7 +1,7 @@
 // The pages of kinds: documents, timers, trails and usage, each of a topic of its own that example.mjs fills.
 import assert from 'node:assert/strict'
 import {ask, declare, documents, iso, lines, meters, timers, trails} from './example.mjs'
-import {at, open, patience, run, settled, until} from './page.mjs'
+import {at, measured, open, patience, run, settled, until} from './page.mjs'
 
 const main = (page) => page.getByRole('main')
 const table = (page, name) => main(page).getByRole('table', {name, exact: true})
@@ -144,6 +144,15 @@ const scenarios = {
     const rows = table(page, 'Bills').getByRole('row')
     await until(page, 'one customer', async () => (await rows.count()) === 2)
     assert.deepEqual((await cells(rows.nth(1))).slice(0, 6), ['whole', '4', '6', '+2', '+50\u2009%', '6'])
+  },
+  async 'what a change adds is seen beside a long cause'() {
+    await lines('shop_usage', [{ts: iso(Date.now()), type: 'long', space: 'space-' + 's'.repeat(60), cause: 'cause-' + 'c'.repeat(120), delta: 12345, user_id: 'whole'}])
+    const page = await open(at('usage?topic=shop_usage&meter=long&customer=whole&open=1'), {viewport: {width: 1280, height: 800}})
+    const one = drawer(page, 'Bill')
+    const added = one.getByRole('table', {name: 'Changes in the month'}).getByRole('cell', {name: '12,345', exact: true})
+    await added.waitFor()
+    const [cell, all] = [await measured(page, added), await one.boundingBox()]
+    assert.ok(cell.x >= all.x && cell.x + cell.width <= all.x + all.width, JSON.stringify([cell, all]))
   },
   async 'pages of kinds in a narrow window'() {
     const page = await open(at('documents?topic=shop_customers'), {viewport: {width: 360, height: 700}})

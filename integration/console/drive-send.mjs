@@ -10,7 +10,7 @@ import {at, open, run, send, told, until} from './page.mjs'
 
 const topic = 'sent_' + Date.now().toString(36) // another each time, so that the script may run twice on one Almanac
 const arriving = (page) => page.getByRole('grid', {name: 'Arriving'})
-const kinds = {log: ['curl', 'almanac send', 'A file', 'OpenTelemetry', 'Loki clients', 'Elasticsearch clients', 'syslog'], metric: ['curl', 'almanac send', 'OpenTelemetry'], meter: ['curl', 'almanac send'], audit: ['curl', 'almanac send'], document: ['curl'], timer: ['curl']}
+const kinds = {log: ['curl', 'almanac send', 'A file', 'OpenTelemetry', 'Loki clients', 'Elasticsearch clients', 'syslog'], metric: ['curl', 'almanac send', 'OpenTelemetry'], meter: ['curl', 'almanac send', 'CSV'], audit: ['curl', 'almanac send'], document: ['curl'], timer: ['curl']}
 
 /** pasted runs a text by shells, where a file server.log is. */
 async function pasted(text) {

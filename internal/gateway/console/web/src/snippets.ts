@@ -31,6 +31,7 @@ export function snippets({name, kind}: Topic, base: string, token: boolean, list
     curl: curl(`${base}/v1/topics/${name}/events`, 'application/x-ndjson', line),
     cli: `echo '${line}' | almanac send ${name} --to ${base} --format ndjson`,
   };
+  if (kind === 'meter') all['csv'] = curl(`${base}/v1/topics/${name}/events`, 'text/csv', `type,user_id,space,provider,cause,delta\nbytes,acme,acme-main,eu-west,d-${now},1000000`);
   const {protocol, hostname} = new URL(base);
   const otlp = `${protocol}//${hostname}:${listens?.otlp_http ?? 4318}/t/${name}/v1/`;
   const resource = '"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]}';

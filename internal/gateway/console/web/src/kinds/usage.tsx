@@ -157,8 +157,8 @@ function One({row, topic, meter, measure, range}: {row: Row; topic: string; mete
         {diffs.error && !diffs.rows.length ? <Problem error={diffs.error} again={diffs.again} /> : (
           <div class="scrolled" tabIndex={0}>
             <table aria-label={texts.usage.diffs}>
-              <thead><tr><th>{texts.usage.time}</th><th>{texts.usage.cause}</th><th>{texts.usage.space}</th><th class="n">{texts.usage.delta}</th></tr></thead>
-              <tbody>{diffs.rows.map((d) => <tr key={d.id}><td class="nums">{longTime(Date.parse(d.time))}</td><td><Text text={d.cause} line /></td><td><Text text={d.space} line /></td><td class="n">{grouped(d.delta)}</td></tr>)}</tbody>
+              <thead><tr><th>{texts.usage.time}</th><th class="n">{texts.usage.delta}</th><th>{texts.usage.cause}</th><th>{texts.usage.space}</th></tr></thead>
+              <tbody>{diffs.rows.map((d) => <tr key={d.id}><td class="nums">{longTime(Date.parse(d.time))}</td><td class="n">{grouped(d.delta)}</td><td><Text text={d.cause} line /></td><td><Text text={d.space} line /></td></tr>)}</tbody>
             </table>
             <More more={diffs.more} busy={diffs.busy} end={texts.usage.allDiffs(number(diffs.rows.length))} />
           </div>
