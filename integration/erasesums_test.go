@@ -338,7 +338,7 @@ func TestErasePendingDrop(t *testing.T) {
 			for _, s := range e.shards("usage") { // what retention does
 				rows, head := e.count("SELECT count() FROM %s WHERE shard = %d", e.table("usage"), uint64(s.ID)), e.count("SELECT max(pos) FROM %s WHERE shard = %d", e.table("usage"), uint64(s.ID))
 				e.edit(s, func(s *registry.Shard) {
-					s.Status, s.SealedAt, s.DroppedAt, s.DroppedRows, s.DropReason = registry.Dropped, head, time.Now().UTC(), rows, "kept 30 days"
+					s.Status, s.SealedAt, s.Floor, s.DroppedAt, s.DroppedRows, s.DropReason = registry.Dropped, head, head, time.Now().UTC(), rows, "kept 30 days"
 				})
 				if err := e.db.DropShard(t.Context(), schemas.ShardRef{Topic: "usage", Month: s.Month, ID: s.ID}); err != nil {
 					t.Fatal(err)
