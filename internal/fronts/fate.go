@@ -110,15 +110,7 @@ const (
 	codeStorageExceeded jetstream.ErrorCode = 10047
 
 	codeMsgTooLarge jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
-	codeIncomplete  jetstream.ErrorCode = 10176 // atomic publish batch is incomplete
 )
-
-// incomplete reports whether JetStream lacked messages of a batch, which were lost on their way. It
-// stored nothing of it.
-func incomplete(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == codeIncomplete
-}
 
 // refused reports whether JetStream said that it did not store the write.
 func refused(err error) bool {

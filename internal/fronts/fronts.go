@@ -220,7 +220,7 @@ func (w *Writer) resolve(ctx, write context.Context, f []fate, send func(wait ti
 			return seq, nil
 		case !unsure && errors.Is(err, errNotSent):
 			return 0, fmt.Errorf("fronts: %s: %w", f[0].subject, err)
-		case !unsure && incomplete(err):
+		case !unsure && streams.Incomplete(err):
 			if backoff.Sleep(write, lookPause) != nil {
 				return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrCut, errors.Join(err, context.Cause(write)))
 			}
@@ -247,7 +247,7 @@ func (w *Writer) resolve(ctx, write context.Context, f []fate, send func(wait ti
 			return 0, refusal(f[0].subject, err)
 		case outcome == blurred, streams.LostRace(err) && !w.replicated.Load():
 			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f[0].subject, ErrUnknown)
-		case refused(err) && !incomplete(err) && !w.replicated.Load():
+		case refused(err) && !streams.Incomplete(err) && !w.replicated.Load():
 			return 0, refusal(f[0].subject, err)
 		case write.Err() != nil:
 			return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrUnknown, context.Cause(write))

@@ -2,6 +2,8 @@ package streams
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/nats-io/nats.go"
@@ -26,8 +28,20 @@ func Commit(ctx context.Context, js jetstream.JetStream, msgs ...*nats.Msg) (las
 	}
 	// No wait after the first message: the stream's ingest queue of 128 MiB takes what callers commit many times over.
 	ack, err := jetstreamext.PublishMsgBatch(ctx, js, copies, jetstreamext.BatchFlowControl{AckFirst: false})
+	if Incomplete(err) {
+		err = fmt.Errorf("streams: a message was lost on its way to NATS, which stored none of %d that go together: %w; send them again", len(copies), err)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return ack.Sequence, nil
+}
+
+const codeIncomplete jetstream.ErrorCode = 10176 // atomic publish batch is incomplete
+
+// Incomplete reports whether JetStream lacked messages of a batch, which were lost on their way. It
+// stored nothing of it.
+func Incomplete(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeIncomplete
 }
