@@ -93,13 +93,13 @@ func TestFloorOfAnEmptiedTable(t *testing.T) {
 	e.router()
 	stop := e.sink()
 	p := e.producer("app", wholeFrames)
-	for _, user := range []string{"u-1", "u-7"} {
-		for n := range 10 {
-			p.Log(producer.Event{Time: feb(n, 1000), UserID: user})
+	for _, users := range [][]string{{"u-1", "u-7", "u-7"}, {"u-7"}} { // of the first most goes, and all of the last
+		for n := range 10 * len(users) {
+			p.Log(producer.Event{Time: feb(n, 1000), UserID: users[n%len(users)]})
 		}
 		e.flush(p)
 	}
-	e.stored("app", 20, 30*time.Second)
+	e.stored("app", 40, 30*time.Second)
 	e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	stop()
 	waits := func() uint64 {
@@ -128,7 +128,7 @@ func TestFloorOfAnEmptiedTable(t *testing.T) {
 		}
 		return nil
 	})
-	e.verify(20)
+	e.verify(40)
 }
 
 // Rows are gone from below a floor that no erasure counted. No sink stores them again, so nothing waits for them: verify names them, and the

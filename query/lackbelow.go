@@ -12,10 +12,10 @@ import (
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// Bounds of one look. Of maxLacking shards that lack rows the frames are asked, some sixty questions each, and the others are taken for
-// lacking as well: the next look has them. Of a shard at most maxFiltered frames are read to find one that a sink will store.
+// Bounds of one look. Of maxLooked shards whose rows do not add up the frames are asked, some sixty questions each; as long as one of them
+// lacks rows the others are taken for lacking too. Of a shard at most maxFiltered frames are read to find one that a sink will store.
 const (
-	maxLacking  = 16
+	maxLooked   = 16
 	maxFiltered = 64
 )
 
@@ -35,6 +35,7 @@ func (r *Reader) lackBelowFloor(ctx context.Context, topic string, shards []regi
 	if err != nil {
 		return 0, nil, err
 	}
+	looked := 0
 	for i := range shards {
 		e, has := &shards[i], stored[shards[i].ID]
 		record, t := records[e.ID], tailOf[e.ID]
@@ -42,15 +43,16 @@ func (r *Reader) lackBelowFloor(ctx context.Context, topic string, shards []regi
 		if has.Head >= t.Pos || has.Rows+gone >= t.ShardRows {
 			continue
 		}
-		if len(lacking) < maxLacking {
+		if looked < maxLooked || len(lacking) == 0 {
+			looked++
 			lacks, err := r.reg.LacksBelowFloor(ctx, e, has.Head, has.Rows)
 			if err == nil && lacks {
-				lacks, err = r.willStore(ctx, e, &record, has.Head, t.Seq)
+				lacks, err = r.willStore(ctx, e, &record, has.Head)
 			}
-			if err != nil && !errors.Is(err, streams.ErrNoFrame) { // it went between two questions: the next look knows
+			if err != nil && (ctx.Err() != nil || errors.Is(err, tables.ErrUnreachable) || errors.Is(err, streams.ErrCut)) {
 				return 0, nil, err
 			}
-			if err == nil && !lacks {
+			if err == nil && !lacks { // what cannot be read is not stored either
 				continue
 			}
 		}
@@ -60,19 +62,26 @@ func (r *Reader) lackBelowFloor(ctx context.Context, topic string, shards []regi
 }
 
 // willStore reports whether a sink will store a row of a shard's frames above head and up to its floor, by the ledger as sinks do, and by
-// what erasures counted that are not in it as ended. Where it will not, rows are gone that no erasure counted, which verify says: they are
-// not waited for.
-func (r *Reader) willStore(ctx context.Context, s *registry.Shard, record *ledger.ErasureRecord, head, tailSeq uint64) (bool, error) {
+// erasures under way that counted them. Where it will not, rows are gone that no erasure counted, which verify says: they are not waited
+// for.
+func (r *Reader) willStore(ctx context.Context, s *registry.Shard, record *ledger.ErasureRecord, head uint64) (bool, error) {
 	all, err := r.reg.Ledger(ctx, s.Topic)
 	if err != nil {
 		return false, err
 	}
-	erased, subject := all.Only(ledger.Erased), s.Ref().Subject()
 	topic, err := r.reg.Topic(ctx, s.Topic)
+	if errors.Is(err, registry.ErrNotFound) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
-	seq, err := streams.FindFrame(ctx, r.js, subject, head+1, tailSeq)
+	subject := s.Ref().Subject()
+	last, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
+	if err != nil {
+		return false, err
+	}
+	seq, err := streams.FindFrame(ctx, r.js, subject, head+1, last.Sequence)
 	if err != nil {
 		return false, err
 	}
@@ -82,22 +91,21 @@ func (r *Reader) willStore(ctx context.Context, s *registry.Shard, record *ledge
 		if err != nil || p.Pos > s.Floor {
 			return false, err
 		}
-		if gone := goneAt(record, &p); gone < uint64(p.Rows) && p.Cleared == "" {
-			kept := uint64(p.Rows)
-			if cover := erased.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
-				if err := reader.Open(msg.Data, &topic, p.Schema); err != nil {
-					return false, err
-				}
-				keep, params := cover.Keep()
-				if kept, err = r.db.CountFresh(ctx, &topic, p.Schema, [][]byte{reader.Raw()}, tables.Condition{SQL: keep, Params: params}); err != nil {
-					return false, err
-				}
-			}
-			if kept > gone {
+		if p.Cleared == "" && goneAt(record, p.Pos) < uint64(p.Rows) {
+			cover := taken(all, record, &p)
+			if len(cover) == 0 {
 				return true, nil
 			}
+			if err := reader.Open(msg.Data, &topic, p.Schema); err != nil {
+				return false, err
+			}
+			keep, params := cover.Keep()
+			kept, err := r.db.CountFresh(ctx, &topic, p.Schema, [][]byte{reader.Raw()}, tables.Condition{SQL: keep, Params: params})
+			if err != nil || kept > 0 {
+				return kept > 0, err
+			}
 		}
-		if p.Pos == s.Floor || msg.Sequence >= tailSeq {
+		if p.Pos == s.Floor || msg.Sequence >= last.Sequence {
 			return false, nil
 		}
 		seq = msg.Sequence + 1
@@ -105,14 +113,27 @@ func (r *Reader) willStore(ctx context.Context, s *registry.Shard, record *ledge
 	return true, nil
 }
 
-// goneAt is how many of a frame's rows erasures took, or take; all where cuts were joined, which do not tell.
-func goneAt(record *ledger.ErasureRecord, p *schemas.Placed) (n uint64) {
+// taken are the erasures that keep rows of a frame from being stored: those that ended, and those under way that counted it.
+func taken(all ledger.Erasures, record *ledger.ErasureRecord, p *schemas.Placed) (cover ledger.Cover) {
+	for i := range all {
+		e := &all[i]
+		_, counted := record.Receipts[e.ID]
+		counted = counted && p.Pos <= record.CountedUpTo(e.ID)
+		if now := record.Pending; now != nil && now.Erasure == e.ID {
+			counted = counted || now.UpTo == 0 || p.Pos <= now.UpTo
+		}
+		if (counted || e.State == ledger.Erased) && e.Covers(p.Source(), p.MinTs, p.MaxTs) {
+			cover = append(cover, *e)
+		}
+	}
+	return cover
+}
+
+// goneAt is how many rows erasures took, or take, from one position. Cuts that were joined do not tell.
+func goneAt(record *ledger.ErasureRecord, pos uint64) (n uint64) {
 	for _, c := range record.Cuts() {
-		switch {
-		case c.First() == p.Pos && c.Pos == p.Pos:
+		if c.First() == pos && c.Pos == pos {
 			n += c.Rows
-		case c.First() <= p.Pos && p.Pos <= c.Pos:
-			return uint64(p.Rows)
 		}
 	}
 	return n

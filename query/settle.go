@@ -221,11 +221,11 @@ func (r *Reader) unstoredOf(ctx context.Context, tails []streams.Tail, headsOf f
 		switch e := entries[topic][t.Ref.ID]; {
 		case e.Gone(): // what retention drops is not stored any more
 		case e.Fork != nil && e.Fork.Done && t.Pos > e.SealedAt: // what lay above was moved into another shard
-			t.Ref.ID, t.Pos = e.Fork.To, e.Fork.Frames()
+			t.Ref.ID, t.Pos, t.ShardRows = e.Fork.To, e.Fork.Frames(), e.Fork.Rows
 			to := entries[topic][t.Ref.ID]
-			if head = to.Head(heads[topic][t.Ref.ID]); head < t.Pos && !to.Gone() {
+			if to.Head(heads[topic][t.Ref.ID]) < t.Pos && !to.Gone() {
 				left = append(left, t)
-				n++ // at least
+				n += t.ShardRows
 			}
 		case e.Head(head) < t.Pos:
 			left = append(left, t)
