@@ -125,7 +125,7 @@ const scenarios = {
     const range = (name) => page.getByRole('button', {name: 'Time range: ' + name, exact: true})
     const page = await open(at('charts?c=' + charts([logs({title: 'kept'})])))
     await range('Last 4 hours').click()
-    assert.match(page.url(), /from=-4h/)
+    await page.waitForURL(/from=-4h/)
     await page.getByRole('dialog', {name: 'Time range'}).getByRole('button', {name: 'All time'}).click()
     await range('All time').waitFor()
     await page.reload()

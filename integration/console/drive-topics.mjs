@@ -33,11 +33,11 @@ const scenarios = {
     await page.getByRole('region', {name: topic + '_m', exact: true}).getByText('metric', {exact: true}).waitFor()
     assert.equal((await ask('GET', `/v1/topics/${topic}_m`)).kind, 'metric')
     await create(topic + '_m', 'metric') // and would have the options of a new one
-    await created.getByText(`A topic ${topic}_m exists.`).waitFor()
+    await created.getByText(`A topic ${topic}_m exists already.`).waitFor()
     await create(topic + '_n', 'log')
     await created.getByRole('link', {name: 'How to send events'}).click()
     await page.getByRole('combobox', {name: 'Topic'}).waitFor()
-    assert.equal(await page.getByRole('combobox', {name: 'Topic'}).inputValue(), topic + '_n')
+    await until(page, 'the new topic', async () => (await page.getByRole('combobox', {name: 'Topic'}).inputValue()) === topic + '_n')
     const reads = await open(at('topics'))
     await reads.getByRole('textbox', {name: 'name'}).fill(topic + '_o')
     await reads.getByRole('button', {name: 'Create'}).click()

@@ -45,11 +45,14 @@ const left = {
   ],
 }
 
+const made = new Set()
+
 const leaner = {
   name: 'leaner',
   setup(build) {
     for (const [end, patterns] of Object.entries(left)) {
       build.onLoad({filter: new RegExp(end.replaceAll('.', '\\.') + '$')}, async ({path}) => {
+        made.add(end)
         let contents = await readFile(path, 'utf8')
         for (const [pattern, instead] of patterns) {
           const next = contents.replace(pattern, instead)
@@ -80,6 +83,10 @@ const {metafile} = await build({
   metafile: true,
   logLevel: 'warning',
 })
+
+for (const end of Object.keys(left)) {
+  if (!made.has(end)) throw new Error(`no file ends with ${end}: nothing was left out of it`)
+}
 
 const names = Object.keys(metafile.outputs).map((at) => at.slice(dist.length + 1))
 const startScript = Object.keys(metafile.outputs).find((at) => at.endsWith('.js') && at.startsWith(dist + '/app-'))

@@ -7,11 +7,12 @@ import {Text} from './shown';
 import {texts} from './texts';
 import {setToken, token} from './token';
 
-export function Problem({error, again}: {error: Error; again?: () => void}): JSX.Element {
+/** Problem says what went wrong: again tries once more, kept hears of a token, where nothing is to be tried. */
+export function Problem({error, again, kept = again}: {error: Error; again?: () => void; kept?: () => void}): JSX.Element {
   if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
     return (
       <Empty title={error.status === 401 && token() ? texts.token.over : error.message} hint={error.hint}>
-        <TokenForm done={() => { again?.(); answersAgain(); }} />
+        <TokenForm done={() => { kept?.(); answersAgain(); }} />
       </Empty>
     );
   }

@@ -44,7 +44,7 @@ export const texts = {
   },
   topic: 'Topic',
   noTopics: 'No topic is declared.',
-  noTopicsHint: 'Declare one with `almanac topics apply app`.',
+  noTopicsHint: 'Create one on the page Topics, or with `almanac topics apply app`.',
   topics: {
     name: 'Topics',
     also: (t: string) => `Also ${t}`,
@@ -57,7 +57,7 @@ export const texts = {
     lanes: 'lanes', by: 'by', producer: 'the producer', rotate: 'a shard ends at', or: ' or ', once: 'once by', fresh: 'in SQL within', version: 'version',
     fields: (n: string) => `${n} fields of its own`, field: 'field', type: 'type', from: 'from', since: 'since version', example: '--keep-days 90 --dry-run', ownFields: 'fields',
     meanwhile: 'Another changed the topic since you looked: look again.',
-    new: 'New topic', named: 'name', kind: 'kind', create: 'Create', there: (t: string) => `A topic ${t} exists. Change it below.`,
+    new: 'New topic', named: 'name', kind: 'kind', create: 'Create', there: (t: string) => `A topic ${t} exists already. Change it below.`,
     change: 'Change', changeOf: (t: string) => `Change ${t}`, look: 'What would this do?', apply: 'Apply', effect: (t: string) => `What changing ${t} does`,
     keepDays: 'keep for days, 0 forever', clearAfter: 'anonymise after days', clearFields: 'fields to clear', coldAfter: 'cold volume after days', freshFor: 'in SQL within seconds',
     rotateRows: 'a shard ends at rows', rotateBytes: 'a shard ends at bytes', rotateSpan: 'a shard ends at seconds',

@@ -25,8 +25,9 @@ export function Charts({topics, query}: {topics: Topic[]; query: Record<string, 
   const [editing, setEditing] = useState<number>();
   // What the address lacks, charts or their range, is what this tab showed last. Then it is in the address.
   useEffect(() => {
+    if (address().page !== 'charts') return;
     const c = text || last();
-    if ((c !== text || !query['from']) && address().page === 'charts') go({query: {c, from, to}}, true);
+    if (c !== text || !query['from']) go({query: {c, from, to}}, true);
     else keepCharts(text, from, to);
   }, [text, from, to, !query['from']]);
   const of = topicsOf(charts);

@@ -14,6 +14,7 @@ type Props = {
   topic: Topic;
   where: string;
   fields: string[];
+  named: boolean;
   data: Facets | undefined;
   busy: boolean;
   error: Error | undefined;
@@ -28,9 +29,9 @@ export function facetFields(topics: Topic[], named: string | undefined): string[
   return ['level', 'service', 'type', ...(topics.length === 1 ? (topics[0]!.fields ?? []) : []).filter((f) => /low/i.test(f.type)).map((f) => f.name).slice(0, 3), 'user_id'];
 }
 
-export function FacetList({topic, where, fields, data, busy, error, again, range, add}: Props): JSX.Element {
-  // A field that no event has is not worth its place.
-  const shown = (data?.facets ?? []).filter((f) => fields.includes(f.field) && f.values.some((v) => v.value !== ''));
+export function FacetList({topic, where, fields, named, data, busy, error, again, range, add}: Props): JSX.Element {
+  // A field that no event has is not worth its place, but for one that was asked for.
+  const shown = (data?.facets ?? []).filter((f) => fields.includes(f.field) && (named || f.values.some((v) => v.value !== '')));
   return (
     <aside class={'facets' + (busy ? ' busy' : '')} aria-label={texts.facets.name}>
       {error && <Problem error={error} again={again} />}

@@ -15,7 +15,7 @@ type Kind = '' | 'charts';
 type Props = {kind: Kind; now: Kept; query: Record<string, string>};
 
 /** What of the address says how a search is shown, and which charts. */
-const shownBy = {'': ['by', 'cols', 'widths', 'facets', 'wrap'], charts: ['c']};
+const shownBy = {'': ['by', 'step', 'cols', 'widths', 'facets', 'wrap'], charts: ['c']};
 
 export function SavedMenu(of: Props): JSX.Element {
   const {open, setOpen, box} = usePopover();

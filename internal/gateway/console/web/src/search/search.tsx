@@ -117,7 +117,7 @@ export function Search({all, topics, query}: Props): JSX.Element {
         isolate={(value) => (by === ask.byTopic ? go({query: {topic: value, by: '', event: ''}}) : add(by, value, false))}
         toCharts={() => go({page: 'charts', query: {topic: topic.name, from, to, c: withSearch(topic.name, where, by === ask.byTopic ? 'level' : by)}})} />
       <div class="columns">
-        <FacetList topic={topic} where={where} fields={fields} data={facets.value} busy={facets.busy} error={wrong || events.error ? undefined : facets.error} again={facets.again} range={asked} add={add} />
+        <FacetList topic={topic} where={where} fields={fields} named={!!query['facets']} data={facets.value} busy={facets.busy} error={wrong || events.error ? undefined : facets.error} again={facets.again} range={asked} add={add} />
         <section class="results" aria-label={texts.list.name} style={{'--time': shortTime(rows.at(-1)?.ts ?? '').length > 19 ? '24ch' : ''}}>
           <ListHead topics={topics} asked={asked} shown={rows.length} count={count} busy={events.busy} columns={columns} wrap={wrap} setWrap={setWrap} newer={rows.length < maxRows ? newer : undefined} notes={events.value?.notes ?? []} />
           {events.error && wrong ? <Empty title={texts.filter.correct} hint={texts.filter.language} />

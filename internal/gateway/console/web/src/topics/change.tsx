@@ -77,7 +77,7 @@ export function Change({topic: t, changed}: {topic: Topic; changed: () => void})
         </div>
         <div><button class="button primary" disabled={busy}>{w.look}</button></div>
       </form>
-      {error && <Problem error={error} />}
+      {error && <Problem error={error} kept={() => setError(undefined)} />}
       {planned && (
         <section class="shard-card" aria-label={w.effect(t.name)}>
           <p role="status"><b>{planned.plan.topic} {planned.plan.did}</b></p>

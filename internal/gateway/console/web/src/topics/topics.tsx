@@ -37,10 +37,13 @@ function NewTopic({changed}: {changed: () => void}): JSX.Element {
     set({busy: true});
     // A topic that exists would get the options of a new one.
     put({dry_run: 'true'}).then((plan) => {
-      if (plan.did !== 'would be created') throw new Error(w.there(name));
+      if (plan.did !== 'would be created') {
+        changed();
+        throw new Error(w.there(name));
+      }
       return put({});
     }).then((made) => {
-      form.reset();
+      if (new FormData(form).get('name') === name) form.reset(); // the next one may be typed already
       set({made});
       changed();
     }).catch((error) => set({error}));
@@ -48,12 +51,12 @@ function NewTopic({changed}: {changed: () => void}): JSX.Element {
   return (
     <section class="card" aria-label={w.new}>
       <h2>{w.new}</h2>
-      <form class="row" aria-label={w.new} onSubmit={create} onInput={() => set({})}>
+      <form class="row" aria-label={w.new} onSubmit={create} onInput={() => state.busy || set({})}>
         <label class="field">{w.named}<input name="name" required spellcheck={false} autocomplete="off" /></label>
         <label class="field">{w.kind}<select name="kind">{kinds.map((kind) => <option key={kind}>{kind}</option>)}</select></label>
         <button class="button primary" disabled={state.busy}>{w.create}</button>
       </form>
-      {state.error && <Problem error={state.error} />}
+      {state.error && <Problem error={state.error} kept={() => set({})} />}
       {state.made && <p class="row" role="status"><b><Text text={`${state.made.topic} ${state.made.did}`} line /></b><a href={write({page: 'send', query: {topic: state.made.topic}})}>{texts.list.howToSend}</a></p>}
     </section>
   );
