@@ -29,7 +29,7 @@ func Commit(ctx context.Context, js jetstream.JetStream, msgs ...*nats.Msg) (las
 	// No wait after the first message: the stream's ingest queue of 128 MiB takes what callers commit many times over.
 	ack, err := jetstreamext.PublishMsgBatch(ctx, js, copies, jetstreamext.BatchFlowControl{AckFirst: false})
 	if Incomplete(err) {
-		err = fmt.Errorf("streams: a message was lost on its way to NATS, which stored none of %d that go together: %w; send them again", len(copies), err)
+		err = fmt.Errorf("streams: a message was lost on its way to NATS, which stored none of %d that go together: %w; try it again", len(copies), err)
 	}
 	if err != nil {
 		return 0, err

@@ -101,9 +101,10 @@
 //
 // The entry is copied into ClickHouse before a row goes (third.go), and there it is marked as
 // applied before it ends: the mark lies with the rows. They are counted once more after the mark, for an
-// older copy may have been restored just before it. Agree compares the copies. An entry that ClickHouse alone
-// remembers is entered again; an erasure that ended and is not marked there is carried out again. Until then readers of the topic refuse (registry.ErrBehind). A Keeper does
-// that beside the sinks, and `almanac up` before it serves anything.
+// older copy may have been restored just before it. Agree compares the copies. An entry that ClickHouse
+// alone remembers is entered again; an erasure that ended and is not marked there is carried out again.
+// Until then readers of the topic refuse (registry.ErrBehind). A Keeper does that beside the sinks, and
+// `almanac up` before it serves anything.
 //
 //	restored from before the erasure    told by                          then
 //	the bucket                          its copies count more            restored
